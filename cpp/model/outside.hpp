@@ -83,7 +83,7 @@ class Outside final : public Learner {
   }
 
   std::shared_ptr<Learner> learner_;
-  std::vector<double> given_;    // rows x outputs
+  std::vector<double> given_;   // rows x outputs
   mutable std::size_t at_ = 0;  // rows taken
 };
 

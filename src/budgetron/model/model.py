@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from budgetron import _core
 from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch

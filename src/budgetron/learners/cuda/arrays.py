@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from budgetron.learners.cuda import walks
 
-FILTER_ROWS, RULE_ROWS = 64, 256
-"""Rows of a block, for filters and for steps along z."""
+ROWS, WALK = 256, 64
+"""Rows of a block, and how many of them a filter walks over at once."""
 SUPER = 4096
 """The most rows of one run on the card; the next are prepared meanwhile."""
 
@@ -36,7 +36,7 @@ LIMITS = {
 
 
 class Arrays:
-    """NumPy's arrays, for tests and as the definition. ``real`` is the type of all numbers but decisions."""
+    """NumPy's arrays, for tests and as the definition. ``real`` is the type of numbers."""
 
     xp: Any = np
 
@@ -95,10 +95,12 @@ class Arrays:
         """What the walks need to know of these experts."""
         self._filters, self._rules = filters, rules
 
-    def walk_filters(self, y: Any, weights: Any, first: int, rows: int) -> None:
-        """Walk over rows ``first`` .. of the run with all filters."""
+    def walk_filters(self, y: Any, weights: Any, first: int, begin: int, rows: int) -> None:
+        """Walk with all filters over columns ``begin`` .. of a block, whose first row is ``first``."""
+        at = first + begin
         for each in self._filters:
-            walks.walk_filter(each.at(first, rows), *_cut(y, weights, first, rows), first)
+            view = each.columns(begin, at, rows)
+            walks.walk_filter(view, *_cut(y, weights, at, rows), at)
 
     def walk_rules(self, y: Any, weights: Any, first: int, rows: int) -> None:
         """The same with all learners that step along z."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.learners.cuda.arrays import FILTER_ROWS, RULE_ROWS, Arrays
+from budgetron.learners.cuda.arrays import ROWS, WALK, Arrays
 
 FEATURES = 128  # of a thread block of the filters' walk
 THREADS = 256
@@ -25,7 +25,7 @@ def cupy() -> Any:
         import cupy.cublas
     except ImportError as error:
         raise ImportError(
-            "device=\"cuda\" needs CuPy: pip install 'cupy-cuda13x>=13.6', or 'cupy-cuda12x>=13' for CUDA 12."
+            "device=\"cuda\" needs CuPy: pip install 'cupy-cuda13x>=13.6', or 'cupy-cuda12x>=13'."
         ) from error
     try:
         count = cupy.cuda.runtime.getDeviceCount()
@@ -42,7 +42,7 @@ def cupy() -> Any:
 def _module(real: str, device: int) -> Any:  # noqa: ARG001
     """The compiled kernels for one type of numbers, on the present device."""
     source = resources.files("budgetron.learners.cuda").joinpath("walks.cu").read_text(encoding="utf-8")
-    sizes = {"FILTER_ROWS": FILTER_ROWS, "RULE_ROWS": RULE_ROWS, "FEATURES": FEATURES, "THREADS": THREADS}
+    sizes = {"ROWS": ROWS, "WALK": WALK, "FEATURES": FEATURES, "THREADS": THREADS}
     options = [f"-D{name}={value}" for name, value in sizes.items()]
     single = real == "float32"
     return cupy().RawModule(
@@ -93,7 +93,7 @@ class Card(Arrays):
         return rows if as_they_are else rows.astype(self.real, copy=False)
 
     def turn(self, angles: Any, scale: float, sines: Any, cosines: Any) -> None:
-        self._turn(angles, self.real.type(scale), sines, cosines)
+        self._turn(angles, np.array(scale, self.real)[()], sines, cosines)
 
     def subtract_gram(self, P: Any, U: Any) -> None:
         # P is symmetric: its transpose has the order that the library expects, and nothing is copied.
@@ -112,7 +112,7 @@ class Card(Arrays):
             self._rule_kernel = kernel
 
     def _launches(self, kernel: Any) -> Iterator[tuple[Any, ...]]:
-        """All filters in as few launches as the card can hold at once, since their blocks wait for each other."""
+        """All filters, in launches of as many blocks as run at once, since they wait for each other."""
         most = self._device.attributes["MultiProcessorCount"]
         now: list[tuple[Any, int]] = []
         for expert in sorted(self._filters, key=lambda each: -len(each.variance)):
@@ -127,13 +127,13 @@ class Card(Arrays):
     def _launch(self, kernel: Any, experts: list[tuple[Any, int]]) -> tuple[Any, ...]:
         table, owners, first = [], list[int](), 0
         for number, (expert, blocks) in enumerate(experts):
-            partial = self.zeros(2 * blocks * (FILTER_ROWS + 1))
+            partial = self.zeros(2 * blocks * (WALK + 1))
             table.append((self._of_filter(expert, blocks, first, partial), partial))
             owners += [number] * blocks
             first += blocks
         arrived = self.zeros(len(experts), dtype=np.uint32)
         numbers = self.array(np.array([row for row, _ in table], dtype=np.int64), np.int64)
-        shared = max(expert.outputs for expert, _ in experts) * (FILTER_ROWS + 2) * 8
+        shared = max(expert.outputs for expert, _ in experts) * (WALK + 2) * 8
         kernel.max_dynamic_shared_size_bytes = max(shared, 49152)
         places = self.array(np.array(owners), np.int32)
         return kernel, first, shared, numbers, places, arrived, [partial for _, partial in table]
@@ -151,10 +151,11 @@ class Card(Arrays):
         sizes = e.outputs, rule.kind, rule.loss, rule.task
         return [*(array.data.ptr for array in arrays), *sizes, *_bits(rule[3:])]
 
-    def walk_filters(self, y: Any, weights: Any, first: int, rows: int) -> None:
+    def walk_filters(self, y: Any, weights: Any, first: int, begin: int, rows: int) -> None:
         for kernel, blocks, shared, table, owners, arrived, _ in self._filter_walks:
             arrived.fill(0)
-            arguments = table, owners, arrived, y, _or_null(weights), np.int64(first), np.int32(rows)
+            place = np.int64(first), np.int32(begin), np.int32(rows)
+            arguments = table, owners, arrived, y, _or_null(weights), *place
             kernel((blocks,), (THREADS,), arguments, shared_mem=shared)
 
     def walk_rules(self, y: Any, weights: Any, first: int, rows: int) -> None:
@@ -171,4 +172,4 @@ def _or_null(array: Any) -> Any:
 
 def _bits(numbers: Sequence[float]) -> list[int]:
     """Doubles as they stand in a table of 64-bit integers."""
-    return np.array(numbers, dtype=np.float64).view(np.int64).tolist()
+    return [int(bits) for bits in np.array(numbers, dtype=np.float64).view(np.int64)]

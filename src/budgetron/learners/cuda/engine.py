@@ -5,8 +5,8 @@ everything are its own. What runs on the card takes up the named state of the tw
 not learning or scoring rows (states, files, widening, explanations) first brings the arrays back and then
 asks the twin; so a model has one state, wherever it learned.
 
-In a stack, the twin goes on learning what has no form on the card, with the filter on top. The scores of the
-others are given to it, a few thousand rows at a time, while the card learns the next.
+In a stack, the twin goes on learning what has no form on the card, with the filter on top. The scores of
+the others are given to it, a few thousand rows at a time, while the card learns the next.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from budgetron.parts.vector_rules import Kalman
 ARRAYS: Callable[[npt.DTypeLike], Arrays] = Card
 """What makes the arrays; tests take NumPy's."""
 MAPS = (RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier, SparseFourier, Identity)
-NATIVE_PIECE = 64  # rows that the twin learns at once, while a map still learns
+BEGINNING = 64  # rows that the twin learns: first, since ties are common then; and while a map still learns
 MOST_OUTPUTS = 256  # scores of a row, on the card
 ENOUGH = 256  # rows to be scored for which a model goes to the card
 
@@ -95,11 +95,13 @@ def check(learner: Learner, task: Task) -> None:
     if some and task.outputs <= MOST_OUTPUTS:
         return
     if task.outputs > MOST_OUTPUTS:
-        raise ValueError(f'device="cuda" takes at most {MOST_OUTPUTS} classes, got {task.outputs}: use "cpu".')
+        raise ValueError(
+            f'device="cuda" takes at most {MOST_OUTPUTS} classes, got {task.outputs}: use "cpu".'
+        )
     raise ValueError(
-        'device="cuda" runs Mapped with Fourier features, Identity, Nystrom, Hashed or a Stack of these, and '
-        "with OGD, Perceptron, PA, SGD or Kalman; also inside Standardised, Ranged and Stacked, as in auto(). "
-        f'Got {learner!r}: use device="cpu".'
+        'device="cuda" runs Mapped with Fourier features, Identity, Nystrom, Hashed or a Stack of these, '
+        "and with OGD, Perceptron, PA, SGD or Kalman; also inside Standardised, Ranged and Stacked, as in "
+        f'auto(); got {learner!r}: use device="cpu".'
     )
 
 
@@ -127,7 +129,7 @@ class Block:
 
 
 class Ahead(NamedTuple):
-    """What the card has learned of rows first .. last before the twin: the scores of each expert, and how many."""
+    """What the card has learned of rows first .. last: the scores of each expert, and how many rows."""
 
     first: int
     last: int
@@ -161,7 +163,6 @@ class CardEngine:
         self._program: Program | None = None  # the experts on the card, if they are up to date
         self._scaler: tuple[Any, Any] | None = None  # scales rows ahead of the twin, for the card
         self._fresh = True  # whether the twin is up to date
-        self._begun = False  # whether the twin has learned a row, and so knows its kind
         self._forked = False
         self._lost: BaseException | None = None
         self._require_memory()
@@ -214,13 +215,13 @@ class CardEngine:
         with self._lock:
             self._native().restore(state)
 
-    def deviations(self, rows: Block, threads: int = 1) -> Floats:
+    def deviations(self, rows: Block, threads: int = 1) -> Any:
         return self._asked("deviations", rows, threads)
 
-    def novelty(self, rows: Block, threads: int = 1) -> Floats:
+    def novelty(self, rows: Block, threads: int = 1) -> Any:
         return self._asked("novelty", rows, threads)
 
-    def shares(self, rows: Block) -> Floats:
+    def shares(self, rows: Block) -> Any:
         return self._asked("shares", rows)
 
     def nearest(self, rows: Block, most: int) -> Any:
@@ -311,18 +312,20 @@ class CardEngine:
     def _ready(self) -> bool:
         """Whether rows can be learned on the card: maps that learn from rows begin with the twin."""
         if self._lost is not None:
-            raise RuntimeError("The card failed, and what it had learned is lost: load a saved model.") from self._lost
+            raise RuntimeError(
+                "The card failed, and what it had learned is lost: load a saved model."
+            ) from self._lost
         if self._program is not None:
             return True
-        return self._begun and not self._forked and not any(h.inner.map.learns for _, h in self._members)
+        begun = self.rows_done >= BEGINNING and not self._forked
+        return begun and not any(handle.inner.map.learns for _, handle in self._members)
 
     def _natively(
         self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
     ) -> tuple[int, bool]:
-        n = rows.size if self._forked else min(rows.size, NATIVE_PIECE if self._begun else 1)
+        n = rows.size if self._forked else min(rows.size, BEGINNING)
         cut = rows.cut(0, n).native(), y[:n], None if weights is None else weights[:n]
         learned = int(self._native().run(*cut, scores[:n], threads))
-        self._begun = self._begun or learned > 0
         return learned, learned == n
 
     def _on_card(
@@ -339,12 +342,17 @@ class CardEngine:
 
         def follow(ahead: Ahead) -> bool:
             first, last = ahead.first, ahead.last
-            if self.rows_done - before < last:  # if an interrupt came between, the twin has followed already
+            if (
+                self.rows_done - before < last
+            ):  # if an interrupt came between, the twin has followed already
                 if ahead.stopped:
                     self._bring_back()
                     self._program = self._scaler = None
                 self._give([found[:n] for found, n in zip(ahead.scores, ahead.done, strict=True)])
-                view, w = self._view(rows.cut(first, last), ahead), None if weights is None else weights[first:last]
+                view, w = (
+                    self._view(rows.cut(first, last), ahead),
+                    None if weights is None else weights[first:last],
+                )
                 self._twin.run(view, y[first:last], w, scores[first:last], threads)
             return self.rows_done - before == last
 
@@ -409,7 +417,9 @@ class CardEngine:
 
     def _view(self, rows: Block, ahead: Ahead | None = None) -> _core.Rows:
         """The rows for the twin. If it only takes scores, rows on the card need not come."""
-        needed = isinstance(rows.X, np.ndarray) or is_sparse(rows.X) or self._twin is not self._members[0][1]
+        needed = (
+            isinstance(rows.X, np.ndarray) or is_sparse(rows.X) or self._twin is not self._members[0][1]
+        )
         if needed or (ahead is not None and ahead.stopped):
             return rows.native()
         return whole(csr_matrix((rows.size, self.n_features)))
@@ -462,10 +472,12 @@ class CardEngine:
 
     def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
-        need = needed_bytes(self.arrays, [(*member, self.task) for member in self._members], self.n_features)
+        need = needed_bytes(
+            self.arrays, [(*member, self.task) for member in self._members], self.n_features
+        )
         if need > (free := self.arrays.free_bytes):
             gib = 2.0**30
             raise MemoryError(
-                f'device="cuda" needs {need / gib:.1f} GiB on the card for this learner, and {free / gib:.1f} GiB '
-                "are free: take fewer features, rows of float32, or another device."
+                f'device="cuda" needs {need / gib:.1f} GiB on the card for this learner, and '
+                f"{free / gib:.1f} GiB are free: take fewer features, rows of float32, or another device."
             )

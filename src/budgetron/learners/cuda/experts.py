@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.learners.cuda.arrays import FILTER_ROWS, RULE_ROWS, SUPER, Arrays
+from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
 from budgetron.learners.cuda.features import Features
 from budgetron.learners.cuda.questions import Rule, rule_of
 from budgetron.learners.mapped import Mapped
@@ -24,8 +25,6 @@ class Expert:
 
     ``key`` is the same for learners of one kind whose features are the same numbers.
     """
-
-    rows: int  # of a block
 
     def __init__(self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object) -> None:
         self.arrays, self.learner, self.native, self.task = arrays, learner, native, task
@@ -53,8 +52,6 @@ class Expert:
 
 class Stepping(Expert):
     """Steps along z."""
-
-    rows = RULE_ROWS
 
     def __init__(
         self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
@@ -91,8 +88,6 @@ class Stepping(Expert):
 class Filter(Expert):
     """A Kalman filter: P of the first weights, a variance of each of the others."""
 
-    rows = FILTER_ROWS
-
     def __init__(
         self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
     ) -> None:
@@ -105,7 +100,7 @@ class Filter(Expert):
         diagonal, self.P = _full_block(arrays, state)
         self.full = len(diagonal)
         self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
-        m, b, zeros = len(self.variance), FILTER_ROWS, arrays.zeros
+        m, b, zeros = len(self.variance), ROWS, arrays.zeros
         self.V, self.F, self.D = zeros(self.full, b), zeros(self.outputs, b), zeros(self.outputs, b)
         self.G, self.U = zeros(b, m), zeros(b, self.full)
         self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
@@ -130,7 +125,30 @@ class Filter(Expert):
         """What the walk needs."""
         if self.full:
             self.arrays.product(self.P, self.Z[: self.full], self.V)
+            self.before = self.variance[: self.full].copy()  # the diagonal of the P in V
         self.arrays.product(self.W, self.Z, self.F)
+
+    def columns(self, begin: int, first: int, rows: int) -> SimpleNamespace:
+        """What NumPy's walk over some columns of a block sees."""
+        here, own = slice(begin, begin + rows), slice(begin, begin + WALK)
+        arrays = {name: getattr(self, name)[:, here] for name in ("Z", "V", "F")}
+        arrays |= {"G": self.G[own], "U": self.U[own], "D": self.D[:, own]}
+        return SimpleNamespace(**vars(self) | arrays | {"scores": self.out[first : first + rows]})
+
+    def correct(self, begin: int) -> None:
+        """What the rows of a walk change in what the columns behind them have been promised."""
+        own, rest = slice(begin, begin + WALK), slice(begin + WALK, ROWS)
+        Z, U = self.Z[:, rest], self.U[own]
+        self.F[:, rest] += self.D[:, own] @ (self.G[own] @ Z)
+        if not self.full:
+            return
+        V = self.V[:, rest]
+        V -= U.T @ (U @ Z[: self.full])
+        if self.drift:
+            variance = self.variance[: self.full]
+            gained = variance - (self.before - (U * U).sum(axis=0))
+            V += gained[:, None] * Z[: self.full]
+            self.before[:] = variance
 
     def take_steps(self) -> None:
         self.W += self.D @ self.G
@@ -185,9 +203,10 @@ class Group:
     def __init__(self, arrays: Arrays, experts: Sequence[Expert], n_features: int) -> None:
         self.arrays, self.experts = arrays, experts
         first = experts[0]
-        self.features = Features(arrays, features_of(first.learner.features, first.native.map, n_features))
-        m, b, rows = self.features.size, first.rows, sum(expert.outputs for expert in experts)
-        self.Z, self.rows = arrays.zeros(m, b), b
+        description: Any = first.learner.features
+        self.features = Features(arrays, features_of(description, first.native.map, n_features))
+        m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
+        self.Z = arrays.zeros(m, b)
         self.steps = isinstance(first, Stepping)
         if self.steps:
             self.W, self.F, self.A = arrays.zeros(rows, m), arrays.zeros(rows, b), arrays.zeros(rows, b)
@@ -203,7 +222,7 @@ class Group:
     def look(self, X: Any) -> None:
         """The features of a block, and the products that do not depend on its labels."""
         self.features(X, self.Z[:, : len(X)])
-        if len(X) < self.rows:
+        if len(X) < ROWS:
             self.Z[:, len(X) :] = 0
         if not self.steps:
             for expert in self.experts:
@@ -222,7 +241,9 @@ class Group:
                 expert.take_steps()  # type: ignore[attr-defined]
             return
         if self.shrinks:
-            self.W *= self.arrays.xp.repeat(self.total, self.experts[0].outputs, axis=0).astype(self.W.dtype)
+            self.W *= self.arrays.xp.repeat(self.total, self.experts[0].outputs, axis=0).astype(
+                self.W.dtype
+            )
         self.W += self.A @ self.Z.T
 
 
@@ -235,33 +256,28 @@ class Program:
         for expert in experts:
             kinds.setdefault(expert.key, []).append(expert)
         self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
-        self.filters = [group for group in self.groups if not group.steps]
-        self.rules = [group for group in self.groups if group.steps]
-        arrays.prepare(
-            [expert for group in self.filters for expert in group.experts],
-            [expert for group in self.rules for expert in group.experts],
-        )
+        self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
+        self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        arrays.prepare(self.filters, self.rules)
 
     def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
         """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
         n, arrays = len(X), self.arrays
         for expert in self.experts:
             expert.stopped[:] = -1
-        for first in range(0, n, RULE_ROWS):
-            last = min(first + RULE_ROWS, n)
+        for first in range(0, n, ROWS):
+            rows = min(ROWS, n - first)
+            for group in self.groups:
+                group.look(X[first : first + rows])
             if self.rules:
-                for group in self.rules:
-                    group.look(X[first:last])
-                arrays.walk_rules(y, weights, first, last - first)
-                for group in self.rules:
-                    group.learn()
-            for at in range(first, last, FILTER_ROWS) if self.filters else ():
-                rows = min(FILTER_ROWS, last - at)
-                for group in self.filters:
-                    group.look(X[at : at + rows])
-                arrays.walk_filters(y, weights, at, rows)
-                for group in self.filters:
-                    group.learn()
+                arrays.walk_rules(y, weights, first, rows)
+            for begin in range(0, ROWS, WALK) if self.filters else ():
+                arrays.walk_filters(y, weights, first, begin, max(0, min(WALK, rows - begin)))
+                if rows > begin + WALK:
+                    for expert in self.filters:
+                        expert.correct(begin)
+            for group in self.groups:
+                group.learn()
         arrays.finish()
         stops = [int(arrays.host(expert.stopped)[0]) for expert in self.experts]
         done = [n if stop < 0 else stop for stop in stops]
@@ -291,8 +307,8 @@ def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_
         m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
         if isinstance(learner.rule, Kalman):
             full = min(m, learner.rule.full(handle.inner.map))
-            total += each * (2 * full**2 + FILTER_ROWS * (4 * m + full) + 2 * C * m)
+            total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)
         else:
-            total += each * (RULE_ROWS * 4 * m + RULE_ROWS**2 + 3 * C * m)
+            total += each * (ROWS * 4 * m + ROWS**2 + 3 * C * m)
         total += each * (m / 2 * n_features + SUPER * (n_features + 4)) + 8 * SUPER * C
     return total

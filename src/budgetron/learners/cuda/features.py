@@ -1,4 +1,4 @@
-"""The features of a block of rows, computed from the pieces of a native map: Z', one row for each feature."""
+"""The features of a block of rows, from the pieces of a native map: Z', one row for each feature."""
 
 from __future__ import annotations
 
@@ -66,18 +66,19 @@ class Features:
             inner(sums.T, out)
 
 
-def _kernel(xp: Any, kernel: Any, points: Any, X: Any) -> Any:
+def _kernel(xp: Any, description: Any, points: Any, X: Any) -> Any:
     """k(s, x) for all points s and rows x."""
-    if isinstance(kernel, Laplacian):
+    kernel: Any = description
+    if isinstance(description, Laplacian):
         distances = xp.zeros((len(points), len(X)), dtype=X.dtype)
         for j in range(X.shape[1]):
             distances += abs(points[:, j, None] - X[None, :, j])
         return xp.exp(-kernel.gamma * distances)
     products = points @ X.T
-    if isinstance(kernel, Gaussian):
+    if isinstance(description, Gaussian):
         squares = (points**2).sum(axis=1)[:, None] + (X**2).sum(axis=1)[None] - 2 * products
         return xp.exp(-kernel.gamma * xp.maximum(squares, 0))
-    if isinstance(kernel, Linear):
+    if isinstance(description, Linear):
         return products
     inside = kernel.gamma * products + kernel.coef0
-    return inside**kernel.degree if isinstance(kernel, Polynomial) else xp.tanh(inside)
+    return inside**kernel.degree if isinstance(description, Polynomial) else xp.tanh(inside)

@@ -6,7 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from budgetron.parts.losses import Absolute, EpsilonInsensitive, Hinge, Logistic, Loss, Squared, SquaredHinge
+from budgetron.parts.losses import (
+    Absolute,
+    EpsilonInsensitive,
+    Hinge,
+    Logistic,
+    Loss,
+    Squared,
+    SquaredHinge,
+)
 from budgetron.parts.rules import OGD, PA, SGD, Perceptron, loss_for_labels, loss_for_targets
 from budgetron.parts.tasks import Labels, Task
 
@@ -84,7 +92,11 @@ def step_of(rule: Rule, q: Question, t: float, y_max: float) -> tuple[float, flo
     kind, error = RULES[rule.kind], q.y - q.f
     if kind is Perceptron:
         steps = q.mistake if rule.task < 2 else abs(error) > rule.tube
-        return (q.weight * rule.size * (q.y if rule.task < 2 else np.sign(error)) if steps else 0.0), 1.0, np.inf
+        return (
+            (q.weight * rule.size * (q.y if rule.task < 2 else np.sign(error)) if steps else 0.0),
+            1.0,
+            np.inf,
+        )
     if kind is PA:
         if rule.task < 2:
             loss, sign = _clear(1 - q.y * q.f, abs(q.f)), q.y

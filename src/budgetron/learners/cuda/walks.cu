@@ -12,7 +12,7 @@ enum { HINGE, SQUARED_HINGE, LOGISTIC, SQUARED, ABSOLUTE, EPSILON_INSENSITIVE };
 __device__ inline double sign(double v) { return (v > 0) - (v < 0); }
 __device__ inline bool moderate(double v, double most) { return fabs(v) <= most; }  // false for NaN
 
-// ---- filters: FEATURES features for each thread block, all rows of which several blocks walk together
+// ---- filters: FEATURES features for each thread block, and WALK rows of a block of ROWS; blocks walk together
 
 struct Filter {
   const real *V, *Z;
@@ -20,7 +20,7 @@ struct Filter {
   double* scores;
   long long *observed, *stopped;
   double* noise;
-  real* partial;  // two rows in turn x blocks x (FILTER_ROWS + 1)
+  real* partial;  // two rows in turn x blocks x (WALK + 1)
   long long m, full, outputs, labels, blocks, first_block;
   double prior, drift, largest, least, most, told, repair;
 };
@@ -60,65 +60,77 @@ __device__ double step(const Filter& e, const double* f, double* d, double y, do
 }
 
 // Sums of 32 columns over the lanes of a warp; lane l gets that of column l.
-__device__ inline real summed(real (&q)[32]) {
-  const int lane = threadIdx.x & 31;
+template <int N>
+__device__ inline real summed(real (&q)[N]) {
+  constexpr int M = N / 2;
+  const bool upper = (threadIdx.x & M) != 0;
+  real sums[M];
 #pragma unroll
-  for (int o = 16; o > 0; o >>= 1) {
-    const bool upper = (lane & o) != 0;
-#pragma unroll
-    for (int j = 0; j < o; ++j) {
-      const real give = upper ? q[j] : q[j + o], keep = upper ? q[j + o] : q[j];
-      q[j] = keep + __shfl_xor_sync(~0u, give, o);
-    }
+  for (int j = 0; j < M; ++j) {
+    const real give = upper ? q[j] : q[j + M], keep = upper ? q[j + M] : q[j];
+    sums[j] = keep + __shfl_xor_sync(~0u, give, M);
   }
-  return q[0];
+  if constexpr (M == 1)
+    return sums[0];
+  else
+    return summed(sums);
 }
 
-// Waits until all blocks of an expert have come here so many times.
+// Waits until all blocks of an expert have come here so many times; what they wrote before can then be read.
 __device__ inline void meet(unsigned* arrived, unsigned times) {
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();
-    atomicAdd(arrived, 1u);
-    while (*(volatile unsigned*)arrived < times) {
-    }
-    __threadfence();
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+    unsigned now;
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(arrived) : "memory");
+    while (now < times);
   }
   __syncthreads();
 }
 
+// Rows first + begin .. of the run, which are the columns begin .. of the block, at most WALK.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     walk_filters(const Filter* filters, const int* owners, unsigned* arrived, const double* y, const double* weights,
-                 long long first, int rows) {
-  constexpr int columns = FILTER_ROWS * FEATURES / THREADS, warps = FEATURES / 32;
-  static_assert(columns == 32 && FILTER_ROWS == 64, "a warp sums 32 columns; two threads have the rows of a feature");
+                 long long first, int begin, int rows) {
+  constexpr int columns = WALK * FEATURES / THREADS, warps = FEATURES / 32, groups = 3;
+  static_assert(columns == 32 && WALK == 64, "a warp sums 32 columns; two threads have the rows of a feature");
+  static_assert(groups * (WALK + 1) <= THREADS, "each thread sums one column over a third of the blocks");
   const int number = owners[blockIdx.x];
-  const Filter& e = filters[number];
   const int t = threadIdx.x, k = t % FEATURES, half = t / FEATURES, warp = k / 32, lane = t & 31;
+
+  extern __shared__ double f[];  // outputs x WALK scores, then those of a row, and the factors of its step
+  __shared__ Filter e;
+  __shared__ real parts[warps][WALK], diagonal[warps], g_of[FEATURES], grouped[groups][WALK + 1], s[WALK + 1];
+  __shared__ double told[3], label[WALK], weight_of[WALK];  // S, root, precision
+  __shared__ int halted;
+  if (t == 0) {
+    e = filters[number];
+    halted = *e.stopped >= 0;
+  }
+  if (t < WALK) {
+    label[t] = t < rows ? y[first + begin + t] : 0;
+    weight_of[t] = t < rows && weights != nullptr ? weights[first + begin + t] : 1;
+  }
+  __syncthreads();
   const int block = blockIdx.x - (int)e.first_block, blocks = (int)e.blocks, C = (int)e.outputs;
   const long long at = (long long)block * FEATURES + k, m = e.m, full = e.full;
   const bool mine = at < m, in_full = at < full;
-
-  extern __shared__ double f[];  // outputs x FILTER_ROWS scores, then those of a row, and the factors of its step
-  double *const now = f + C * FILTER_ROWS, *const d = now + C;
-  __shared__ real parts[warps][FILTER_ROWS], diagonal[warps], g_of[FEATURES], s[FILTER_ROWS + 1];
-  __shared__ double told[3];  // S, root, precision
-  __shared__ int halted;
+  double *const now = f + C * WALK, *const d = now + C;
+  real *const G = e.G + begin * m + at, *const U = e.U + begin * full + at;
 
   real v[columns], z[columns];
 #pragma unroll
   for (int j = 0; j < columns; ++j) {
-    const int column = half * columns + j;
-    z[j] = mine ? e.Z[at * FILTER_ROWS + column] : (real)0;
-    v[j] = in_full ? e.V[at * FILTER_ROWS + column] : (real)0;
+    const long long place = at * ROWS + begin + half * columns + j;
+    z[j] = mine ? e.Z[place] : (real)0;
+    v[j] = in_full ? e.V[place] : (real)0;
   }
-  for (int i = t; i < C * FILTER_ROWS; i += THREADS) f[i] = e.F[i];
+  for (int q = t; q < C * WALK; q += THREADS) f[q] = e.F[q / WALK * ROWS + begin + q % WALK];
   real variance = mine ? e.variance[at] : (real)0;
-  const real before = in_full ? variance : (real)0;
-  real taken = 0;  // of the diagonal of P, by this block of rows
+  const real before = in_full ? variance : (real)0, drift = (real)e.drift, prior = (real)e.prior;
+  real taken = 0;  // of the diagonal of P, by these rows
   long long observed = *e.observed;
   double noise = e.noise[0], seen = e.noise[1];
-  if (t == 0) halted = *e.stopped >= 0;
   __syncthreads();
 
   int i = 0;
@@ -144,49 +156,52 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       parts[warp][half * columns + lane] = summed(q);
     }
     __syncthreads();
-    if (t <= FILTER_ROWS) {
+    if (t <= WALK) {
       real sum = 0;
 #pragma unroll
-      for (int w = 0; w < warps; ++w) sum += t < FILTER_ROWS ? parts[w][t] : diagonal[w];
+      for (int w = 0; w < warps; ++w) sum += t < WALK ? parts[w][t] : diagonal[w];
       if (blocks == 1)
         s[t] = sum;
       else
-        e.partial[((i & 1) * blocks + block) * (FILTER_ROWS + 1) + t] = sum;
+        e.partial[((i & 1) * blocks + block) * (WALK + 1) + t] = sum;
     }
     if (blocks > 1) {
       meet(arrived + number, (unsigned)(blocks * (i + 1)));
-      if (t <= FILTER_ROWS) {
+      if (t < groups * (WALK + 1)) {
+        const int column = t % (WALK + 1), group = t / (WALK + 1);
+        const real* const from = e.partial + (long long)(i & 1) * blocks * (WALK + 1) + column;
         real sum = 0;
-        const real* from = e.partial + (long long)(i & 1) * blocks * (FILTER_ROWS + 1) + t;
-#pragma unroll 8
-        for (int b = 0; b < blocks; ++b) sum += __ldcg(from + b * (FILTER_ROWS + 1));
-        s[t] = sum;
+#pragma unroll 12
+        for (int b = group; b < blocks; b += groups) sum += __ldcg(from + b * (WALK + 1));
+        grouped[group][column] = sum;
       }
+      __syncthreads();
+      if (t <= WALK) s[t] = (grouped[0][t] + grouped[1][t]) + grouped[2][t];
     }
     __syncthreads();
-    const double weight = weights == nullptr ? 1 : weights[first + i];
+    const double weight = weight_of[i];
     if (t < 32) {
       bool fine = true;
       for (int c = lane; c < C; c += 32) {
-        now[c] = f[c * FILTER_ROWS + i];
+        now[c] = f[c * WALK + i];
         fine = fine && moderate(now[c], e.largest);
       }
       fine = __all_sync(~0u, fine);
       __syncwarp();
-      const double S = fmax((double)s[i], e.least * (double)s[FILTER_ROWS]);
+      const double S = fmax((double)s[i], e.least * (double)s[WALK]);
       const double moderation = e.labels ? rsqrt(1 + 0.39269908169872415481 * S) : 1;
       double precision = 0, root = 0;
       if (fine && block == 0)
-        for (int c = lane; c < C; c += 32) e.scores[(first + i) * C + c] = now[c] * moderation;
+        for (int c = lane; c < C; c += 32) e.scores[(first + begin + i) * C + c] = now[c] * moderation;
       if (fine && weight != 0) {
-        precision = step(e, now, d, y[first + i], weight, S, noise, seen);
+        precision = step(e, now, d, label[i], weight, S, noise, seen);
         if (precision * S > e.most) precision = e.most / S;
         root = sqrt(precision / (1 + precision * S));
       }
       if (lane == 0) {
         told[0] = S, told[1] = root, told[2] = precision;
         halted = !fine;
-        if (!fine && block == 0) *e.stopped = first + i;
+        if (!fine && block == 0) *e.stopped = first + begin + i;
       }
     }
     __syncthreads();
@@ -198,36 +213,36 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
       u = (real)root * g;
       u = u > cap ? cap : u < -cap ? -cap : u;
       const real square = u * u;
-      variance = fmin(fmax(variance - square + (real)e.drift, (real)0), (real)e.prior);
+      variance = fmin(fmax(variance - square + drift, (real)0), prior);
       taken += in_full ? square : (real)0;
       if (in_full) {
         const real factor = u * (real)root;
 #pragma unroll
         for (int j = 0; j < columns; ++j) v[j] -= factor * s[half * columns + j];
       }
-      for (int q = t; q < C * FILTER_ROWS; q += THREADS) {
-        const int j = q % FILTER_ROWS;
-        if (j > i) f[q] += d[q / FILTER_ROWS] * (double)s[j];
+      for (int q = t; q < C * WALK; q += THREADS) {
+        const int j = q % WALK;
+        if (j > i) f[q] += d[q / WALK] * (double)s[j];
       }
       ++observed;
       if ((observed % 1024 == 0 || told[2] * told[0] > e.told) && in_full)
-        variance = fmin(variance * (real)e.repair, (real)e.prior);
+        variance = fmin(variance * (real)e.repair, prior);
     }
     if (half == 0 && mine) {
-      e.G[i * m + at] = weight != 0 ? g : (real)0;
-      if (in_full) e.U[i * full + at] = u;
+      G[i * m] = weight != 0 ? g : (real)0;
+      if (in_full) U[i * full] = u;
     }
     if (block == 0)
-      for (int c = t; c < C; c += THREADS) e.D[c * FILTER_ROWS + i] = weight != 0 ? (real)d[c] : (real)0;
+      for (int c = t; c < C; c += THREADS) e.D[c * ROWS + begin + i] = weight != 0 ? (real)d[c] : (real)0;
     __syncthreads();
   }
-  for (; i < FILTER_ROWS; ++i) {
+  for (; i < WALK; ++i) {
     if (half == 0 && mine) {
-      e.G[i * m + at] = 0;
-      if (in_full) e.U[i * full + at] = 0;
+      G[i * m] = 0;
+      if (in_full) U[i * full] = 0;
     }
     if (block == 0)
-      for (int c = t; c < C; c += THREADS) e.D[c * FILTER_ROWS + i] = 0;
+      for (int c = t; c < C; c += THREADS) e.D[c * ROWS + begin + i] = 0;
   }
   if (half == 0 && mine) e.variance[at] = variance;
   // Another block may not have read these yet, if no row has made it wait for this one; then they have not changed.
@@ -284,7 +299,7 @@ __device__ double beta_of(const Rule& e, double f, double y, double kxx, bool mi
 
 extern "C" __global__ void __launch_bounds__(THREADS)
     walk_rules(const Rule* rules, const double* labels, const double* weights, long long first, int rows) {
-  constexpr int B = RULE_ROWS;
+  constexpr int B = ROWS;
   const Rule& e = rules[blockIdx.x];
   const int t = threadIdx.x, C = (int)e.outputs;
   __shared__ double before[B], after[B];  // factors of w at a row: before its step, and behind it
@@ -301,7 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     bool mistake, fine = true;
     if (e.task == SEVERAL) {
       plus = (int)y;
-      double best = -INFINITY;
+      double best = -1e300;
       for (int c = 0; c < C; ++c) {
         const double other = F[c * B + i] / divisor;
         fine = fine && moderate(other, e.largest);

@@ -1,8 +1,8 @@
 """The walks over the rows of a block, in NumPy: the definition of what the kernels in ``walks.cu`` do.
 
-All products with the features Z of a block are known before it: the scores W Z', and for steps along z the
-products Z Z', for filters the products P Z'. A walk decides the step of each row, and corrects what the rows
-behind it have been promised.
+All products with the features Z of a block are known before it: the scores W Z', and for steps along z
+the products Z Z', for filters the products P Z'. A walk decides the step of each row, and corrects what the
+rows behind it have been promised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats | None, first: 
     """Steps along z. Writes the scores, and the coefficients A with which ``w <- total w + A Z``.
 
     ``block`` has the products G = Z Z', the numerators F of the scores, |z|^2 of the rows, and the state of
-    the rule: its round t, the divisor of w, |w|^2, the largest \\|y\\| so far.
+    the rule: its round t, the divisor of w, |w|^2, the largest target so far.
     """
     F, G, A, counts = block.F, block.G, block.A, block.counts
     n, norm2 = len(y), float(block.norm2[0])
