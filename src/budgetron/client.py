@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any, Self
+from urllib.parse import urlencode
 
 from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
@@ -168,6 +169,15 @@ class Client:
     def describe(self) -> dict[str, Any]:
         """The description of the model: version, metrics, sizes."""
         return self._send("model", None, None)
+
+    def importances(self) -> dict[str, Any]:
+        """The share of each column in what the model has learned, from the largest."""
+        return self._send("importances", None, None)
+
+    def curve(self, label: Any, *, windowed: bool = False) -> dict[str, Any]:
+        """Precision and recall of a class by threshold, over all rows or the last 1,000."""
+        over = "window" if windowed else "running"
+        return self._send(f"curve?{urlencode({'label': str(label), 'over': over})}", None, None)
 
     def file(self) -> bytes:
         """The model file, which `budgetron.load` reads."""

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, auto, load, ogd
+from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, auto, load, ogd, rbp
 from tests.helpers.cases import each
 
 
@@ -46,6 +46,24 @@ def test_sets_cover(coverage):
         assert abs(window.mean() - coverage) < 0.035
     assert 1 <= np.mean(sizes) < 2.6
     assert model.covered_ == pytest.approx(coverage, abs=0.03)
+
+
+def test_the_share_covered_is_that_of_the_sets():
+    """Also where the model is right more often than asked: the most probable label is in every set."""
+    X, y = labelled(2400)
+    y = np.where(X[:, 0] > 0, "a", "b")
+    model, inside = OnlineClassifier(auto(10), random_state=0, coverage=0.8), []
+    for x, label in zip(X, y, strict=True):
+        if model.__sklearn_is_fitted__():
+            inside.append(label in model.predict_set([x])[0])
+        model.partial_fit([x], [label])
+    assert model.covered_ == np.mean(inside[-500:]) > 0.95
+
+
+def test_sets_need_probabilities():
+    X, y = labelled(20)
+    with pytest.raises(ValueError, match="coverage needs a learner with probabilities"):
+        OnlineClassifier(rbp(Gaussian(0.5), budget=5), coverage=0.9).partial_fit(X, y)
 
 
 @each("learner", [auto(10), ogd(Gaussian(0.5), eta=0.1)], ids=["auto", "ogd"])

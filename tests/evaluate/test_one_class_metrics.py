@@ -78,6 +78,55 @@ def test_undefined():
         metrics.precision_recall()
 
 
+def test_of_every_class():
+    y, scores = rows(classes=4)
+    labels = ["a", "b", "c", "d"]
+    predicted = np.array(labels)[scores.argmax(axis=1)]
+    metrics = Metrics(["average_precision"], window=500)
+    metrics.update(y, predicted, classes=labels, scores=scores)
+    for part, found in (
+        (slice(None), metrics.of_classes(20)),
+        (slice(-500, None), metrics.of_classes(20, windowed=True)),
+    ):
+        for i, label in enumerate(labels):
+            of, pos = (y[part] == label, predicted[part] == label), scores[part, i]
+            assert found[label]["share"] == pytest.approx(of[0].mean())
+            assert found[label]["precision"] == pytest.approx(precision_score(*of))
+            assert found[label]["recall"] == pytest.approx(recall_score(*of))
+            assert found[label]["average_precision"] == pytest.approx(average_precision_score(of[0], pos))
+            assert found[label]["precision_at:20"] == pytest.approx(first(y[part], pos, label, 20))
+    curve = metrics.precision_recall("c", windowed=True)
+    assert curve["precision"][-1] == pytest.approx((y[-500:] == "c").mean())
+    with pytest.raises(ValueError, match="no row has the label 'z'"):
+        metrics.precision_recall("z")
+
+
+@each("block", [1, 100])
+def test_too_many_classes_to_rank(block):
+    """Ranks end when a class too many comes; all else goes on, also from a state."""
+    y, scores = rows(600, classes=4)
+    y[:300] = np.where(y[:300] == "d", "a", y[:300])
+    names = ["accuracy", "average_precision", "log_loss"]
+    metrics, plain = Metrics(names, window=200, most_ranked=3), Metrics(names, window=200)
+    for i in range(0, len(y), block):
+        known = ["a", "b", "c", "d"][: 4 if i >= 300 else 3]
+        part = slice(i, i + block)
+        shares = np.exp(scores[part, : len(known)])
+        shares /= shares.sum(axis=1, keepdims=True)
+        for each_one in (metrics, plain):
+            each_one.update(y[part], y[part], classes=known, proba=shares)
+        if i + block == 300:
+            assert metrics.running() == plain.running()
+    gone = {"average_precision": None}
+    assert metrics.running() == plain.running() | gone
+    assert metrics.windowed() == plain.windowed() | gone
+    again = Metrics(names, window=200, most_ranked=3)
+    again.restore(metrics.state())
+    assert again.windowed() == metrics.windowed()
+    with pytest.raises(ValueError, match="no scores were given"):
+        metrics.precision_recall("a")
+
+
 @each("name", ["precision_at", "precision_at:0", "precision_at:x", "recall:", "precision_at:3:", "recal"])
 def test_names_that_are_none(name):
     with pytest.raises(ValueError, match="is no metric of labels"):

@@ -23,3 +23,11 @@ def is_printable(label: Any) -> bool:
 def has_decimals(label: Any) -> bool:
     """Whether a number is rather a target than a label."""
     return isinstance(label, float) and not label.is_integer()
+
+
+def meant(word: str) -> list[Any]:
+    """The labels that a word may mean: a text, and a number."""
+    try:
+        return [word, float(word)]
+    except ValueError:
+        return [word]

@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin
 
 from budgetron._util import check
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.attributes import FittedAttribute
 from budgetron.estimators.online import (
     OF_Y,
     Coded,
-    FittedAttribute,
     Online,
     answers_of,
     is_of_y,
@@ -304,12 +304,9 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
 
         A share of ``coverage`` of the rows has its label in its set. See :doc:`/howto/coverage`.
         """
-        fitted, conformal = self._conformal("predict_set")
-        shares = np.exp(labels_of(fitted).log_probabilities(scored(self, X)[1]))
-        order = np.argsort(-shares, axis=1, kind="stable")
-        sizes = np.maximum(1, (1 - shares <= conformal.limit).sum(axis=1))
-        labels = labels_of(fitted).classes
-        return [labels[row[:size]] for row, size in zip(order, sizes.tolist(), strict=True)]
+        self._conformal("predict_set")
+        fitted, pieces = scored(self, X)
+        return fitted.sets(pieces)
 
     # ---- labels to be learned
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from budgetron._util import check
 from budgetron._util.text import shown
@@ -54,6 +55,7 @@ class Conformal:
         self._last = deque(misfits, KEPT)
         self._sorted = sorted(self._last)
         self._covered = deque(covered, KEPT)
+        self.limit = self._limit()
 
     def copy(self) -> Conformal:
         """The same, to go on separately."""
@@ -84,26 +86,31 @@ class Conformal:
         covered = rows[rows[:, 1] >= 0, 1]
         return cls(coverage, rows[:, 0].tolist(), float(level[0]), (covered > 0).tolist())
 
-    @property
-    def limit(self) -> float:
-        """The largest misfit that is covered now."""
+    def _limit(self) -> float:
+        """The largest misfit that is covered now. Kept, so that readers in other threads see one number."""
         n = len(self._sorted)
         if n < FEWEST or self.level >= 1:
             return np.inf
         place = int(np.ceil(self.level * (n + 1))) - 1
         return self._sorted[place] if 0 <= place < n else np.inf if place >= n else -np.inf
 
-    def add(self, misfits: Floats) -> None:
-        """Take note of the misfits of rows, in their order."""
-        for misfit in misfits.tolist():
+    def add(self, misfits: Floats, always: npt.NDArray[np.bool_] | None = None) -> None:
+        """Take note of the misfits of rows, in their order.
+
+        ``always`` says which labels would be in the set with any misfit, as the most probable one. The
+        level does not follow these: so it stays near the quantile that a drift will need.
+        """
+        held = [False] * len(misfits) if always is None else always.tolist()
+        for misfit, inside in zip(misfits.tolist(), held, strict=True):
             covered = misfit <= self.limit
             if len(self._last) >= FEWEST:
                 self.level += STEP * (self.coverage - covered)
-                self._covered.append(covered)
+                self._covered.append(covered or inside)
             if len(self._last) == KEPT:
                 del self._sorted[bisect_left(self._sorted, self._last[0])]
             self._last.append(misfit)
             insort(self._sorted, misfit)
+            self.limit = self._limit()
 
     @property
     def share_covered(self) -> float | None:

@@ -332,10 +332,9 @@ class Model:
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        model.learner, model.task, model.n_features = learner, task, n_features
-        model.dtype, model.seed, model.device = np.dtype(dtype), seed, device
-        model.restore(state)
-        watch(model)
+        description = {"learner": learner, "task": task, "n_features": n_features, "seed": seed}
+        description |= {"dtype": np.dtype(dtype), "device": device}
+        model.__setstate__(description | {"state": state})
         return model
 
     def __sizeof__(self) -> int:

@@ -21,7 +21,15 @@ OF_A_MODEL = {
     "log_bytes": ("gauge", "Size of the log on disk."),
     "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
     "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
+    "covered": ("gauge", "Share of the last 500 rows that their sets or intervals covered."),
 }
+OF_A_CLASS = {
+    "precision": "Share of the predictions of a rare class that were right.",
+    "recall": "Share of the rows of a rare class that were found.",
+    "average_precision": "Mean precision over the rows of a rare class, by their probability.",
+    "precision_at:100": "Share of a rare class among the 100 rows with its highest probabilities.",
+}
+"""Each over all rows and over the last 1000."""
 
 
 class Histogram:
@@ -85,6 +93,9 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
     for name, (kind, meaning) in OF_A_MODEL.items():
         lines += _head(name, kind, meaning)
         lines += [_line(name, numbers[name], model=model) for model, numbers in models.items()]
+    for name, meaning in OF_A_CLASS.items():
+        lines += _head(f"class_{_word(name)}", "gauge", meaning)
+        lines += _of_classes(name, models)
     lines += _head("predictions_total", "counter", "Rows predicted since the start.")
     for model, count in sorted(counters.predictions.items()):
         lines.append(_line("predictions_total", count, model=model))
@@ -99,6 +110,18 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
     lines += _head("resident_memory_bytes", "gauge", "Memory of the process.")
     lines.append(_line("resident_memory_bytes", memory()))
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def _of_classes(name: str, models: Mapping[str, Any]) -> Iterable[str]:
+    for model, numbers in models.items():
+        for each in numbers["rare"]:
+            for over in ("running", "window"):
+                labels = {"model": model, "class": str(each["label"]), "over": over}
+                yield _line(f"class_{_word(name)}", each[over][name], **labels)
+
+
+def _word(name: str) -> str:
+    return name.replace(":", "_")
 
 
 def _line(name: str, value: float | None, **labels: str) -> str:

@@ -8,6 +8,8 @@ from msgspec import Raw
 from msgspec.json import encode
 
 from budgetron._util.errors import RefusedRow
+from budgetron.estimators import OnlineRegressor
+from budgetron.estimators.explain.columns import Columns
 from budgetron.estimators.explain.explaining import ROWS
 from budgetron.estimators.online import answers_of, scored
 from budgetron.serve.jobs import Published
@@ -22,6 +24,8 @@ MOST_EXPLAINED, MOST_SCORED = 100, 2**17
 """The rows that a request may have explained, and the rows that are scored for that."""
 COLUMNS = 20
 """The columns of an explanation, from the largest contribution."""
+MOST_COLUMNS = 100
+"""The columns of an answer with importances."""
 PIECE_ROWS, PIECE_VALUES, PIECE_SCORES = 1000, 100_000, 50_000
 """A piece that is predicted and encoded at once has about so many rows, values and scores at most."""
 
@@ -66,26 +70,39 @@ def said_beside(published: Published, rows: Rows, explain: bool, novelty: bool) 
     return answer
 
 
-def predict(published: Published, rows: Rows) -> dict[str, Any]:
-    """The version, the predictions and, if the model has them, the probabilities by class.
+def importances(published: Published) -> dict[str, Any]:
+    """The version, and the share of each column in what the model has learned, from the largest."""
+    model = published.estimator
+    try:
+        shares = model.feature_importances_.tolist()
+    except AttributeError as error:
+        raise Problem("not-found", str(error)) from None
+    names = Columns.of(model.fitted_).names
+    pairs = sorted(zip(names, shares, strict=True), key=lambda pair: -pair[1])
+    columns = [{"column": name, "share": share} for name, share in pairs[:MOST_COLUMNS]]
+    rest = sum(share for _, share in pairs[MOST_COLUMNS:])
+    return {"version": published.version, "columns": columns, "other_columns": rest}
 
-    The probabilities of many rows are in JSON already, so that they need not exist as Python numbers.
+
+def predict(published: Published, rows: Rows) -> dict[str, Any]:
+    """The version, the predictions and, if the model has them, probabilities by class, sets or intervals.
+
+    What many rows have beside predictions is in JSON already, so that it need not exist as Python numbers.
     """
-    predictions, shares, found = list[Any](), list[bytes](), dict[str, Any]()
+    predictions, beside, found = list[Any](), dict[str, list[bytes]](), dict[str, Any]()
     try:
         if len(rows) == 1 and (one := _of_one(published, rows)) is not None:
             return {"version": published.version} | one
         for piece in _pieces(rows, _classes(published)):
             found = _of_many(published, piece)
             predictions += found["predictions"]
-            if "probabilities" in found:
-                shares.append(encode(found["probabilities"])[1:-1])
+            for name in found.keys() & {"probabilities", "sets", "intervals"}:
+                beside.setdefault(name, []).append(encode(found[name])[1:-1])
     except REFUSALS as error:
         moved = error.after(len(predictions)) if isinstance(error, RefusedRow) else error
         raise refusal(moved) from None
     found |= {"predictions": predictions}
-    if shares:
-        found |= {"probabilities": Raw(b"[" + b",".join(shares) + b"]")}
+    found |= {name: Raw(b"[" + b",".join(parts) + b"]") for name, parts in beside.items()}
     return {"version": published.version} | found
 
 
@@ -109,7 +126,7 @@ def _of_one(published: Published, rows: Rows) -> dict[str, Any] | None:
     if not isinstance(rows.X, list | np.ndarray):
         return None
     fitted = published.estimator.fitted_
-    scores = fitted.scores_one(rows.X[0])
+    scores = None if fitted.conformal is not None else fitted.scores_one(rows.X[0])
     if scores is None:
         return None
     answer: dict[str, Any] = {"predictions": [answers_of(published.estimator, fitted).prediction(scores)]}
@@ -127,4 +144,8 @@ def _of_many(published: Published, rows: Rows) -> dict[str, Any]:
     if fitted.labels is not None and fitted.model.learner.probabilistic:
         shares = np.exp(fitted.labels.log_probabilities(pieces))
         answer |= {"classes": fitted.labels.classes.tolist(), "probabilities": shares.tolist()}
-    return answer
+    if fitted.conformal is None:
+        return answer
+    if isinstance(published.estimator, OnlineRegressor):
+        return answer | {"intervals": published.estimator.predict_interval(rows.X).tolist()}
+    return answer | {"sets": [labels.tolist() for labels in fitted.sets(pieces)]}

@@ -27,7 +27,7 @@ from budgetron.serve.replay import learn_again
 from budgetron.serve.routes import CHAIN
 from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
-from budgetron.serve.settings import NAME, Settings
+from budgetron.serve.settings import NAME, Settings, settings_of
 from budgetron.serve.tally import Tally
 
 report = logging.getLogger("budgetron.serve")
@@ -187,7 +187,7 @@ class Replica(ServedModel):
         model = msgspec.json.decode(self.leader.get(f"/v1/models/{self.name}/model"))
         if self._id not in ("", model["log_id"]):
             raise Refused(OTHER)
-        settings = Settings(model["task"], model["learner"], model["seed"], model["encoder"])
+        settings = settings_of(model)
         estimator, version, chain = settings.estimator(), model["version"], model["log_id"]
         if model["version"]:
             chain = model["log_chain"]  # where it was reset, and has learned nothing since

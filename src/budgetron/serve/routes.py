@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.responses import Response, StreamingResponse
 
 from budgetron._util.errors import DataError
-from budgetron._util.label_rules import EXACT
+from budgetron._util.label_rules import EXACT, meant
 from budgetron.records.table import Table
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
@@ -40,16 +40,26 @@ class PredictAnswer(TypedDict):
     """The predictions of a version, and for each row what else was asked for.
 
     ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and
-    ``ids`` are those of kept rows.
+    ``ids`` are those of kept rows. A model with a coverage has ``sets`` of labels, the most probable first,
+    or ``intervals``, whose ends are null as long as there is none.
     """
 
     version: Whole
     predictions: list[LabelValue]
     classes: NotRequired[list[LabelValue]]
     probabilities: NotRequired[list[list[float]]]
+    sets: NotRequired[list[list[LabelValue]]]
+    intervals: NotRequired[list[list[float | None]]]
     novelty: NotRequired[list[float]]
     explanations: NotRequired[list[dict[str, Any]]]
     ids: NotRequired[list[Whole]]
+
+
+class Importance(TypedDict):
+    """The share of a column in what a model has learned."""
+
+    column: str
+    share: float
 
 
 @ModelEndpoint(
@@ -185,6 +195,45 @@ async def log(_: Service, model: ServedModel, request: Request) -> Response:
     return Response(msgspec.msgpack.encode({"end": end, "requests": learned}), media_type=MSGPACK)
 
 
+class ImportancesAnswer(TypedDict):
+    """The columns from the most important, at most 100; ``other_columns`` is the share of the others."""
+
+    version: Whole
+    columns: list[Importance]
+    other_columns: float
+
+
+@ModelEndpoint("GET", of_a_model("importances"), role="read", answer={JSON: ImportancesAnswer})
+async def importances_of(_: Service, model: ServedModel, __: Request) -> Response:
+    """The share of each column in what the model has learned, from the rows that it keeps."""
+    return as_json(await asyncio.to_thread(model.importances))
+
+
+class CurveAnswer(TypedDict):
+    """Precision and recall of a class, from the highest threshold down; at most 200 points."""
+
+    label: LabelValue
+    threshold: list[float]
+    precision: list[float]
+    recall: list[float]
+
+
+@ModelEndpoint(
+    "GET",
+    of_a_model("curve"),
+    role="read",
+    query={"label": "", "over": ("running", "window")},
+    answer={JSON: CurveAnswer},
+)
+async def curve(_: Service, model: ServedModel, request: Request) -> Response:
+    """Precision and recall of a class for every threshold, over all rows or the last 1,000."""
+    label, windowed = request.query["label"], request.query["over"] == "window"
+    try:
+        return as_json(await asyncio.to_thread(model.tally.curve, label, windowed))
+    except ValueError as error:
+        raise Problem("not-found", str(error)) from None
+
+
 @ModelEndpoint("POST", of_a_model("snapshot"), role="admin")
 async def snapshot(_: Service, model: ServedModel, __: Request) -> Response:
     """Save a snapshot now, and keep it."""
@@ -218,10 +267,20 @@ async def models(service: Service, _: Request) -> Response:
     return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
 
 
+class Cost(Struct, forbid_unknown_fields=True):
+    """What a mistake in a row of a label costs, or only that of predicting another certain label."""
+
+    label: LabelValue
+    cost: Annotated[float, Meta(extra_json_schema={"minimum": 0})]
+    predicted: LabelValue | UnsetType = UNSET
+
+
 class NewModel(Struct, forbid_unknown_fields=True):
     """A model to be created: an algorithm by name, or a learner described as in model files.
 
-    ``encoder`` has parameters of the encoder, such as ``{"columns": {"zip": "category"}}``.
+    ``encoder`` has parameters of the encoder, such as ``{"columns": {"zip": "category"}}``. ``costs`` are
+    those of mistakes: ``{"fraud": 50}``, or a list. ``coverage`` is the share of answers that sets or
+    intervals shall have.
     """
 
     task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
@@ -230,9 +289,22 @@ class NewModel(Struct, forbid_unknown_fields=True):
     learner: dict[str, Any] | UnsetType = UNSET
     seed: Annotated[int, Meta(extra_json_schema={"minimum": 0})] = 0
     encoder: dict[str, Any] | UnsetType = UNSET
+    costs: dict[str, float] | list[Cost] | UnsetType = UNSET
+    coverage: float | UnsetType = UNSET
 
     def settings(self) -> Settings:
         """The settings of the model."""
+        coverage = None if self.coverage is UNSET else self.coverage
+        return replace(self._learner(), costs=self._costs(), coverage=coverage)
+
+    def _costs(self) -> list[dict[str, Any]] | None:
+        if self.costs is UNSET:
+            return None
+        if isinstance(self.costs, list):
+            return [to_builtins(cost) for cost in self.costs]
+        return [{"label": of, "cost": cost} for word, cost in self.costs.items() for of in meant(word)]
+
+    def _learner(self) -> Settings:
         encoder = None if self.encoder is UNSET else {"type": "Encoder"} | self._encoder()
         if self.learner is not UNSET:
             if self.algorithm is not UNSET or self.parameters is not UNSET:

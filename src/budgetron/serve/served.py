@@ -14,6 +14,7 @@ import numpy as np
 from budgetron.estimators import OnlineRegressor
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
+from budgetron.serve import predicting
 from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events
@@ -44,6 +45,9 @@ class ServedModel(ABC):
         self.events = Events(limits)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._drawn = -1
+        self._importances: dict[str, Any] = {"version": -1}
+        self._importances_due = 0.0
+        self._importances_lock = threading.Lock()
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
@@ -90,6 +94,17 @@ class ServedModel(ABC):
         estimator, version = self.fitted()
         chain = None if self.log is None else self.log.chain(version)
         return b"".join(model_files.encoded(estimator)), version, chain
+
+    def importances(self) -> dict[str, Any]:
+        """Which columns matter. Computed again for a new version, in at most a twentieth of the time."""
+        with self._importances_lock:
+            published, began = self.fitted(), time.monotonic()
+            known = self._importances["version"]
+            if known != published.version and (known < 0 or began >= self._importances_due):
+                self._importances = predicting.importances(published)
+                now = time.monotonic()
+                self._importances_due = now + 20 * (now - began)
+            return self._importances
 
     def notify(self, what: str, more: dict[str, Any]) -> None:
         """Tell those who read events; from any thread."""
@@ -148,6 +163,8 @@ class ServedModel(ABC):
             "log_bytes": self.log_bytes(),
             "snapshot_age_seconds": round(time.monotonic() - work.snapshot_time, 3),
             "learning": int(self.trouble is None),
+            "covered": estimator.covered_ if covers(published) else None,
+            "rare": values.get("rare", []),
             "commits": work.commits,
         }
 
@@ -170,6 +187,11 @@ class ServedModel(ABC):
         return version, point | fitted | self.tally.values()
 
 
+def covers(published: Published) -> bool:
+    """Whether the model has sets or intervals."""
+    return published.fitted and published.estimator.fitted_.conformal is not None
+
+
 def _fitted(published: Published) -> dict[str, Any]:
     if not published.fitted:
         return {}
@@ -182,6 +204,8 @@ def _fitted(published: Published) -> dict[str, Any]:
     }
     if not isinstance(estimator, OnlineRegressor):
         known["classes"] = estimator.classes_.tolist()
+    if covers(published):
+        known["covered"] = estimator.covered_
     try:
         weights = np.asarray(estimator.expert_weights_, dtype=float).ravel()
     except (AttributeError, ValueError, TypeError):

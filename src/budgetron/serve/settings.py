@@ -1,9 +1,10 @@
-"""What a model is: task, learner, seed and encoder. Chosen once, when its folder is created."""
+"""What a model is: task, learner, seed, encoder, costs, coverage. Chosen when its folder is created."""
 
 import json
 import re
 import zlib
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
@@ -15,6 +16,8 @@ from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.evaluate.progressive import Estimator
 from budgetron.learners import algorithms
 from budgetron.learners.learner import Learner
+from budgetron.model.conformal import checked_coverage
+from budgetron.model.decisions import checked_costs
 from budgetron.model.files import durable
 from budgetron.model.files.described import describe, revive
 from budgetron.parts.tasks import Labels, Targets
@@ -28,12 +31,17 @@ TASKS = ("classification", "regression")
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a model; ``learner`` and ``encoder`` are descriptions as in model files."""
+    """The settings of a model; ``learner`` and ``encoder`` are descriptions as in model files.
+
+    Each of ``costs`` has a ``label``, its ``cost``, and the label ``predicted`` if that mistake is meant.
+    """
 
     task: str
     learner: dict[str, Any]
     seed: int = 0
     encoder: dict[str, Any] | None = None
+    costs: list[dict[str, Any]] | None = None
+    coverage: float | None = None
 
     @classmethod
     def of(cls, task: str, learner: Learner, seed: int = 0, encoder: Encoder | None = None) -> "Settings":
@@ -57,7 +65,21 @@ class Settings:
         regression = self.task == "regression"
         learner.check(Targets() if regression else Labels(2))
         kind = OnlineRegressor if regression else OnlineClassifier
-        return kind(learner, random_state=self.seed, encoder=self._encoder())
+        estimator = kind(learner, random_state=self.seed, encoder=self._encoder(), coverage=self.coverage)
+        if self.coverage is not None:
+            checked_coverage(self.coverage)
+        if not regression and not learner.probabilistic and (self.costs or self.coverage is not None):
+            raise ValueError("costs and coverage need a learner with probabilities, such as auto.")
+        if self.costs is not None:
+            if isinstance(estimator, OnlineRegressor):
+                raise ValueError("costs are those of labels, and regression has targets.")
+            estimator.costs = checked_costs(_by_label(self.costs))
+        return estimator
+
+    def deciding(self, costs: Mapping[Any, float] | None, coverage: float | None) -> "Settings":
+        """With costs of mistakes as an estimator takes them, and with a coverage."""
+        described = None if costs is None else [_described(of, cost) for of, cost in costs.items()]
+        return replace(self, costs=described, coverage=coverage)
 
     def _encoder(self) -> Encoder | None:
         """The encoder, checked."""
@@ -72,11 +94,20 @@ class Settings:
     @property
     def crc(self) -> int:
         """A checksum: another learner, encoder or seed would replay the log to another model."""
-        return zlib.crc32(json.dumps(asdict(self), sort_keys=True).encode())
+        return zlib.crc32(json.dumps(self._document(), sort_keys=True).encode())
+
+    def _document(self) -> dict[str, Any]:
+        """The settings as plain data, without costs and coverage where there are none."""
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if value is not None or name not in ("costs", "coverage")
+        }
 
     def write(self, folder: Path) -> None:
         """Write them to the folder of the model."""
-        document = {"format": FORMAT, "budgetron_version": version("budgetron")} | asdict(self)
+        document = {"format": FORMAT, "budgetron_version": version("budgetron")}
+        document |= self._document()
         document |= {"crc32": self.crc}
         durable.write(str(folder / FILE), [json.dumps(document, indent=1).encode() + b"\n"])
 
@@ -98,6 +129,33 @@ def named(algorithm: str, parameters: dict[str, Any]) -> Learner:
     return learner
 
 
+def settings_of(document: Mapping[str, Any]) -> Settings:
+    """The settings that a document has, which may have more."""
+    task, learner, seed, encoder = (document[name] for name in ("task", "learner", "seed", "encoder"))
+    return Settings(task, learner, seed, encoder, document.get("costs"), document.get("coverage"))
+
+
+def _described(of: Any, cost: float) -> dict[str, Any]:
+    label, *predicted = of if isinstance(of, tuple) else (of,)
+    return {"label": label, "cost": cost} | ({"predicted": predicted[0]} if predicted else {})
+
+
+def _by_label(costs: Any) -> dict[Any, float]:
+    """The costs as an estimator takes them."""
+    try:
+        pairs = [
+            ((each["label"], each["predicted"]) if "predicted" in each else each["label"], each["cost"])
+            for each in costs
+        ]
+        by_label = dict(pairs)
+    except (KeyError, TypeError):
+        what = "a list with a label and a cost each"
+        raise ValueError(f"costs must be {what}, got {shown(costs)}.") from None
+    if len(by_label) < len(pairs):
+        raise ValueError("costs has two costs for the same label: give one.")
+    return by_label
+
+
 def read(folder: Path) -> Settings:
     """The settings in the folder of a model."""
     path = folder / FILE
@@ -113,7 +171,7 @@ def read(folder: Path) -> Settings:
             f"{document.get('budgetron_version')!r}; this version reads format {FORMAT}: update budgetron."
         )
     try:
-        settings = Settings(*(document[name] for name in ("task", "learner", "seed", "encoder")))
+        settings = settings_of(document)
         settings.estimator()
         if document.get("crc32") != settings.crc:
             raise ValueError("it was changed or damaged since it was written")

@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from budgetron._util.text import shown
 from budgetron.estimators import OnlineRegressor
 from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.metrics.one_class import place_of
 from budgetron.evaluate.progressive import Estimator, Learned, ProgressiveMetrics
 
 WINDOW = 1000
-LABELS = ("accuracy", "balanced_accuracy", "kappa", "kappa_temporal", "log_loss")
+LABELS = ("accuracy", "balanced_accuracy", "kappa", "kappa_temporal", "log_loss", "average_precision")
 TARGETS = ("mae", "rmse", "r2")
+MOST_RANKED = 50
+"""With more classes than these, rows are not ranked: it takes 25 kB for each class."""
+RARE, MOST_RARE = 0.1, 10
+"""A class is rare below this share of the rows. So many, the rarest, have metrics of their own."""
+POINTS = 200
+"""The most points of a curve."""
 
 
 class Tally:
@@ -29,7 +37,8 @@ class Tally:
     def __init__(self, estimator: Estimator) -> None:
         self.targets = targets = isinstance(estimator, OnlineRegressor)
         self._lock = threading.Lock()  # the writer adds rows while others ask for values
-        metrics = Metrics(TARGETS if targets else LABELS, targets=targets, window=WINDOW)
+        names = TARGETS if targets else LABELS
+        metrics = Metrics(names, targets=targets, window=WINDOW, most_ranked=MOST_RANKED)
         self._measured = ProgressiveMetrics(metrics, probable=hasattr(estimator, "predict_proba"))
         self.late_rows = 0  # labels that came later, and the mistakes of what was predicted then
         self.late_mistakes = 0
@@ -64,6 +73,19 @@ class Tally:
                 "baselines": self._baselines(max(metrics.rows, 1)),
                 "late": {"rows": self.late_rows, "mistakes": None if self.targets else self.late_mistakes},
             } | ({} if self.targets else _by_class(metrics))
+
+    def curve(self, label: str, windowed: bool) -> dict[str, Any]:
+        """Precision and recall of a class, by threshold; a ValueError if there is no such class."""
+        with self._lock:
+            metrics = self._measured.metrics
+            classes = [] if self.targets else list(metrics.recall())
+            if (place := place_of(label, classes)) is None:
+                raise ValueError(f"no row has the label {shown(label)}.")
+            if not metrics.ranked:
+                why = f"more than {MOST_RANKED} classes, or a learner without scores"
+                raise ValueError(f"the model has no curves: it has {why}.")
+            curve = metrics.precision_recall(classes[place], windowed=windowed, most=POINTS)
+        return {"label": classes[place]} | {name: column.tolist() for name, column in curve.items()}
 
     def _baselines(self, rows: int) -> dict[str, dict[str, float]]:
         recent = np.array(self._window).reshape(-1, 2).sum(axis=0) / max(len(self._window), 1)
@@ -117,4 +139,21 @@ class Tally:
 
 def _by_class(metrics: Metrics) -> dict[str, Any]:
     matrix = metrics.confusion()
-    return {"classes": list(metrics.recall()), "confusion": None if matrix is None else matrix.tolist()}
+    return {
+        "classes": list(metrics.recall()),
+        "confusion": None if matrix is None else matrix.tolist(),
+        "rare": _rare(metrics),
+    }
+
+
+def _rare(metrics: Metrics) -> list[dict[str, Any]]:
+    """The metrics of each rare class, the rarest first. A class is rare beside others that are not."""
+    running = metrics.of_classes()
+    shares = {label: values["share"] or 0.0 for label, values in running.items()}
+    rare = [label for label in sorted(shares, key=lambda label: shares[label]) if shares[label] < RARE]
+    if not rare or max(shares.values()) <= 2 * RARE:
+        return []
+    windowed = metrics.of_classes(windowed=True)
+    return [
+        {"label": label, "running": running[label], "window": windowed[label]} for label in rare[:MOST_RARE]
+    ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from budgetron._util.extras import pip_install
 from budgetron.cli import learners
-from budgetron.cli.arguments import ENCODER, Parser, encoder, names, seed, whole
+from budgetron.cli.arguments import COSTS, COVERAGE, ENCODER, Parser, costs, encoder, names, seed, whole
 from budgetron.cli.arguments import add as add_flags
 from budgetron.cli.process import UsageError, say
 
@@ -71,6 +71,7 @@ def parser() -> Parser:
     )
     add("--seed", type=seed, default=0, metavar="N", help="the seed of all random choices; default 0")
     add("--from", dest="start", metavar="MODEL", help="begin with a saved model")
+    add_flags(made.add_argument_group("decisions of a new model"), COSTS | COVERAGE)
     add_flags(made.add_argument_group("columns of a new model"), ENCODER)
     _add_limits(made)
     made.add_argument("--workers", help=argparse.SUPPRESS)
@@ -183,7 +184,13 @@ def _opened(args: Namespace, limits: Any) -> Any:
     task = "regression" if args.regression else "classification"
     if (columns := encoder(args)) is not None and args.start is not None:
         raise UsageError(f"{args.start} says what its columns are: give --column without --from.")
+    given = costs(args)
+    if args.start is not None and (given is not None or args.coverage is not None):
+        raise UsageError(
+            f"{args.start} says what it decides: give --cost, --threshold and --coverage without --from."
+        )
     settings = Settings.of(task, learners.build([name], flags)[name], args.seed, columns)
+    settings = settings.deciding(given, args.coverage)
     models = Models(Path(args.folder), limits)
     try:
         models.open(settings, None if args.start is None else Path(args.start))

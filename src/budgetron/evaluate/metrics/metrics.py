@@ -5,17 +5,19 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from budgetron._util import check
-from budgetron._util.choices import CALIBRATED, OF_RANKS, RANKED
+from budgetron._util.choices import CALIBRATED, OF_COUNTS, OF_RANKS, RANKED
+from budgetron._util.text import shown
 from budgetron.evaluate.metrics import calibration, inputs, ranking
 from budgetron.evaluate.metrics.calibration import Calibration
 from budgetron.evaluate.metrics.confusion import Confusion
 from budgetron.evaluate.metrics.names import checked, quantile_of
-from budgetron.evaluate.metrics.one_class import OneClass
+from budgetron.evaluate.metrics.one_class import FIRST_ROWS, OneClass
 from budgetron.evaluate.metrics.ranking import Ranking, lowest_scores
 from budgetron.evaluate.metrics.residuals import Residuals
-from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values
+from budgetron.evaluate.metrics.sums import Array, Rows, Sums, Values, ratio
 from budgetron.evaluate.metrics.window import Window
 
 
@@ -58,6 +60,9 @@ class Metrics:
         Whether the rows have targets, not labels.
     window : int
         The number of last rows for `windowed`.
+    most_ranked : int, optional
+        With more classes than these, metrics that rank rows are no longer computed: they keep 25 kB for
+        each class.
 
     Attributes
     ----------
@@ -80,13 +85,18 @@ class Metrics:
     """
 
     def __init__(
-        self, names: Iterable[str] | None = None, *, targets: bool = False, window: int = 1000
+        self,
+        names: Iterable[str] | None = None,
+        *,
+        targets: bool = False,
+        window: int = 1000,
+        most_ranked: int | None = None,
     ) -> None:
         self.names = checked(names, targets)
         self._of_one_class = {name: asked for name in self.names if (asked := OneClass.named(name))}
         bases = {asked.metric for asked in self._of_one_class.values()}
         self._ranks = not targets and not {*self.names, *bases}.isdisjoint((*RANKED, *OF_RANKS))
-        self.targets = targets
+        self.targets, self.most_ranked = targets, most_ranked
         self.window = check.count("Metrics", "window", window)
         self.rows = 0
         self._classes: list[Any] = []  # sorted
@@ -159,27 +169,51 @@ class Metrics:
 
     def windowed(self) -> Values:
         """The metrics of the last ``window`` rows."""
-        sums, rows = self._new_sums(), self._window.rows()
-        for each in sums.values() if rows else ():
-            each.add(rows)
-        return self._chosen(sums)
+        return self._chosen(self._sums_of(True))
 
-    def precision_recall(self, label: Any = None) -> dict[str, Array]:
+    def of_classes(self, first: int = 100, *, windowed: bool = False) -> dict[Any, Values]:
+        """Of each class the share of its rows, precision, recall, average precision and precision at k.
+
+        ``first`` is k. With ``windowed`` they are those of the last ``window`` rows.
+        """
+        sums = self._sums_of(windowed)
+        confusion, ranking = self._confusion(sums), sums.get("ranking")
+        true, found = confusion.true, dict[Any, Values]()
+        for label, weight in zip(self._classes, true.tolist(), strict=True):
+            names = {name: OneClass(name, label=str(label)) for name in (*OF_COUNTS, "average_precision")}
+            names |= {f"{FIRST_ROWS}:{first}": OneClass(FIRST_ROWS, first, str(label))}
+            values = {name: asked.value(self._classes, confusion, ranking) for name, asked in names.items()}  # type: ignore[arg-type]
+            found[label] = {"share": ratio(weight, float(true.sum())), **values}
+        return found
+
+    @property
+    def ranked(self) -> bool:
+        """Whether rows are ranked by scores, as curves and average precision need."""
+        return "ranking" in self._sums
+
+    def precision_recall(
+        self, label: Any = None, *, windowed: bool = False, most: int | None = None
+    ) -> dict[str, Array]:
         """The precision and the recall of a class for every threshold, from the highest score down.
 
         Arrays ``threshold``, ``precision`` and ``recall``; thresholds are probabilities if rows have them.
-        The class is by default the second of two.
+        The class is by default the second of two. With ``windowed`` the curve is that of the last rows.
+        ``most`` is the most points, evenly spaced.
         """
-        ranking = self._sums.get("ranking")
+        ranking = self._sums_of(windowed).get("ranking")
         if not isinstance(ranking, Ranking):
             raise ValueError(
                 "Metrics: no scores were given, or no metric needs them: add average_precision."
             )
+        if label is not None and label not in self._classes:
+            raise ValueError(f"Metrics: no row has the label {shown(label)}.")
         place = len(self._classes) - 1 if label is None else self._classes.index(label)
         found, seen = (each[place] for each in ranking.found_and_seen())
-        there = np.diff(seen, prepend=0.0) > 0
+        there = np.flatnonzero(np.diff(seen, prepend=0.0) > 0)
+        if most is not None and len(there) > most:
+            there = there[np.linspace(0, len(there) - 1, most).round().astype(int)]
         scores = lowest_scores()[::-1][there]
-        threshold = 1 / (1 + np.exp(-scores)) if self._given["proba"] else scores
+        threshold = expit(scores) if self._given["proba"] else scores
         recall = found[there] / max(found[-1], 1e-300)
         return {"threshold": threshold, "precision": found[there] / seen[there], "recall": recall}
 
@@ -215,7 +249,7 @@ class Metrics:
         for name, value in expected.items():
             if state.get(name) != value:
                 raise ValueError(f"its metrics have {name} {state.get(name)!r}, expected {value!r}")
-        fresh = Metrics(self.names, targets=self.targets, window=self.window)
+        fresh = Metrics(self.names, targets=self.targets, window=self.window, most_ranked=self.most_ranked)
         fresh._restore(state)
         self.__dict__ = vars(fresh)
 
@@ -230,6 +264,7 @@ class Metrics:
         if given is not None and (not isinstance(given, dict) or set(given) != flags):
             raise ValueError("its metrics do not say whether there are probabilities")
         self.rows, self._classes, self._last, self._given = rows, classes, last, given or {}
+        self._end_ranks(len(classes))
         self._sums = self._new_sums()
         for name, sums in self._sums.items():
             sums.restore(state["sums"][name])
@@ -258,6 +293,23 @@ class Metrics:
         if "confidence" in window and not ((window["confidence"] >= 0) & (window["confidence"] <= 1)).all():
             raise ValueError("the window of its metrics has a probability outside 0 to 1")
 
+    def _sums_of(self, windowed: bool) -> dict[str, Sums]:
+        """The sums of all rows, or of the last ones."""
+        if not windowed:
+            return self._sums
+        sums, rows = self._new_sums(), self._window.rows()
+        for each in sums.values() if rows else ():
+            each.add(rows)
+        return sums
+
+    def _end_ranks(self, classes: int) -> None:
+        """Give up what ranks rows, if there are too many classes for it."""
+        if not self._ranks or self.most_ranked is None or classes <= self.most_ranked:
+            return
+        self._ranks = False
+        self._sums.pop("ranking", None)
+        self._window.change(lambda rows: {name: rows[name] for name in rows if name != "bins"})
+
     def _new_sums(self) -> dict[str, Sums]:
         """Sums that have seen no row."""
         if self.targets:
@@ -277,10 +329,10 @@ class Metrics:
             values[name] = asked.value(self._classes, sums["confusion"], sums.get("ranking"))  # type: ignore[arg-type]
         return {name: values.get(name) for name in ("rate", *self.names)}
 
-    def _confusion(self) -> Confusion:
+    def _confusion(self, sums: Mapping[str, Sums] | None = None) -> Confusion:
         if self.targets:
             raise ValueError("Metrics: targets have no classes.")
-        confusion = self._sums["confusion"]
+        confusion = (self._sums if sums is None else sums)["confusion"]
         assert isinstance(confusion, Confusion)
         return confusion
 
@@ -332,6 +384,7 @@ class Metrics:
         check.one_kind("Metrics: y", [*self._classes, *labels])
         merged = sorted({*self._classes, *labels})
         places = inputs.places(merged, self._classes)
+        self._end_ranks(len(merged))
         for sums in self._sums.values():
             sums.grow(places, len(merged))
         if self._last >= 0:
