@@ -85,6 +85,8 @@ def test_coverage(file, tmp_path, capsys):
     ended = called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--save", model)
     assert ended.code == 0
     assert "of the last rows were covered, 90.0% are asked." in ended.err
+    document = json.loads(called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--json").out)
+    assert f"{document['covered']:.1%} of the last rows" in ended.err
     sets = [line.split("\t") for line in called(capsys, "predict", model, file, "--cover").out.splitlines()]
     assert len(sets) == 500
     assert all(0 < len(labels) <= 2 and set(labels) <= {"fraud", "ok"} for labels in sets)

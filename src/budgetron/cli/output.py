@@ -100,6 +100,7 @@ class Document:
             "recall": [{"class": name, "recall": value} for name, value in recall.items()] or None,
             "confusion": None if metrics.targets else metrics.confusion(),
             **_curves(metrics),
+            **({} if model.coverage is None else {"covered": model.covered_}),
             "saved": self._saved,
             "bad_rows": bad_rows.count,
             "unlabelled": session.unlabelled,

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import UNSET, Meta, Struct, to_builtins
 from starlette.responses import Response
 
 from budgetron._util.errors import DataError
@@ -14,11 +15,12 @@ from budgetron.serve.endpoints import Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.jobs import Advance, Replace
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, digest_of, document_of
-from budgetron.serve.routes import answer_of
+from budgetron.serve.routes import NewLearner, answer_of
 from budgetron.serve.rows import JSON
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
 
+T = TypeVar("T")
 MODEL, ALIAS = "/v1/models/{model}", "/v1/aliases/{alias}"
 
 
@@ -96,6 +98,32 @@ async def snapshots(_: Service, model: ServedModel, __: Request) -> Response:
     return as_json(await asyncio.to_thread(model.history))
 
 
+class NewChallenger(NewLearner):
+    """A challenger to be created, as a model is; it has the task of the model beside which it learns."""
+
+    replay: bool = False
+
+
+@ModelEndpoint(
+    "PUT", of_a_model("challengers/{challenger}"), role="admin", body={JSON: NewChallenger}, status=201
+)
+async def challenge(service: Service, model: ServedModel, request: Request) -> Response:
+    """Let one more model learn the same rows, from now on, or also those that the log has."""
+    document, _ = await document_of(request, NewChallenger)
+    name, stream = request.path_params["challenger"], model.stream
+    chosen = document.settings(stream.settings.task)
+    if document.encoder is UNSET:
+        chosen = replace(chosen, encoder=stream.settings.encoder)
+    change = partial(service.models.challenge, stream.name, name, chosen, document.replay)
+    return as_json(await _changed(change), 201)
+
+
+@ModelEndpoint("GET", of_a_model("comparison"), role="read")
+async def comparison(_: Service, model: ServedModel, __: Request) -> Response:
+    """Compare a model with its challengers: errors, log loss, time and memory by window, and tests."""
+    return as_json(await asyncio.to_thread(model.comparison))
+
+
 @Endpoint("GET", ("/v1/aliases",), role="read")
 async def aliases(service: Service, _: Request) -> Response:
     """List the aliases."""
@@ -125,9 +153,9 @@ async def remove_alias(service: Service, request: Request) -> Response:
     return as_json({"removed": alias})
 
 
-async def _changed(change: Callable[[], Any]) -> None:
+async def _changed(change: Callable[[], T]) -> T:
     """Make a change of the folder, in a thread, since it waits for the disk."""
     try:
-        await asyncio.to_thread(change)
+        return await asyncio.to_thread(change)
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the folder could not be changed: {error}") from None

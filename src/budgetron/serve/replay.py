@@ -5,58 +5,51 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from budgetron._util.errors import DataError
-from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import archive, changes, snapshot
 from budgetron.serve.changes import BATCH, ReplayError, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
-from budgetron.serve.jobs import Published
-from budgetron.serve.learning import learn_group
-from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
 from budgetron.serve.settings import Settings
-from budgetron.serve.tally import Tally
+from budgetron.serve.team import Member, Team
 
 report = logging.getLogger("budgetron.serve")
 
 
-def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int) -> Estimator:
-    """The model after these requests, of which none was refused when it was learned."""
-    estimator, outcomes = learn_group(estimator, batch, UNLIMITED)
-    for outcome in outcomes:
+def learn_again(team: Team, batch: Sequence[Rows], first: int) -> None:
+    """Learn requests of which none was refused when it was learned."""
+    for outcome in team.learn(batch, first):
         if isinstance(outcome, Problem):
             raise ReplayError(f"a request after row {first} is refused now: {outcome.detail}")
-        tally.add(outcome, estimator)
-    return estimator
 
 
-def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
-    """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
+def restored(folder: Path, settings: Settings, log: Log) -> tuple[Team, int, int]:
+    """The newest snapshot and the log after it: the models as they were when they stopped, bit for bit.
+
+    Also the number of rows that they have learned then, and of those that are from the log.
+    """
     newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    estimator, version, chain = settings.estimator(), 0, log.state.id
+    team, version, chain = Team(Member.new(settings)), 0, log.state.id
     if newest is not None:
-        if type(newest.estimator) is not type(estimator):
+        if type(newest.estimator) is not type(team.own.estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
-        estimator, version, chain = newest.estimator, newest.version, newest.chain
-    tally = Tally(estimator)
-    if newest is not None and newest.tally:  # none if the service began with a model file
-        tally.restore(newest.tally)
+        team, version, chain = newest.team(settings), newest.version, newest.chain
     _refuse_gap(folder, log, version)
     before = version
     try:
         for batch in _batches(log, version, chain):
             if batch[0].media == CHANGE:
                 change = changes.change_of(batch[0])
-                estimator, tally, *_ = changes.changed(folder, settings, log, change, version)
+                team = changes.changed(folder, team, log, change, version).team
             else:
-                estimator = learn_again(estimator, list(map(rows_of, batch)), tally, version)
+                learn_again(team, list(map(rows_of, batch)), version)
             version = batch[-1].end
     except ReplayError as error:
         raise DataError(f"{log.path}: {error}") from None
-    return Published(estimator, version), tally, version - before
+    return team, version, version - before
 
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:
