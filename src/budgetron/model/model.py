@@ -332,8 +332,8 @@ class Model:
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        description = {"learner": learner, "task": task, "n_features": n_features, "seed": seed}
-        description |= {"dtype": np.dtype(dtype), "device": device}
+        description: dict[str, Any] = {"learner": learner, "task": task, "n_features": n_features}
+        description |= {"seed": seed, "dtype": np.dtype(dtype), "device": device}
         model.__setstate__(description | {"state": state})
         return model
 
