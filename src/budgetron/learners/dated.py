@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -63,6 +63,15 @@ class Dated(Wrapping):
         beside = check.instance(self, "beside", self.beside, Stacked)
         logits = self.inner.probabilistic
         return _core.Dated(alone, beside.build_beside(alone, logits, task, n_features, dtype, seed))
+
+
+def with_all_columns(learner: Learner) -> Learner:
+    """The learner, or one around others, as it is alone and sees dates like other columns."""
+    if isinstance(learner, Dated):
+        return learner.learner
+    if isinstance(learner, Wrapping) and isinstance(learner.learner, Dated):
+        return replace(learner, learner=learner.learner.learner)
+    return learner
 
 
 def names_of_experts(learner: Any, awake: bool) -> list[str]:
