@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from budgetron import _core
 from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
+from budgetron.learners.dated import with_all_columns
 from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.whole_calls import WholeCalls
@@ -39,22 +40,31 @@ class Model:
     """An engine, which learns, and a copy of the description it was built from.
 
     The engine is what ``Learner.build`` returns; `Engine` says what it offers. ``built_for`` is the number
-    of columns and the task with which it was built, before it was widened.
+    of columns and the task with which it was built, before it was widened. ``aside`` are columns of
+    dates, if that matters to the learner. On the ``device`` "cuda" it is the engine of `learners.cuda`,
+    around that one; there dates are columns like others.
 
     Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
     The size of the blocks does not change the model by one bit.
     """
 
     def __init__(
-        self, learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int
+        self,
+        learner: Learner,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+        device: str = "cpu",
     ) -> None:
         self.learner = copy.deepcopy(learner)
         self.task = task
         self.n_features = n_features
         self.dtype = np.dtype(dtype)
-        self.seed = seed
+        self.seed, self.device = seed, device
         self.built_for = n_features, task
-        self.engine = _built(self.learner, task, n_features, self.dtype, seed)
+        self.aside: tuple[int, ...] = ()
+        self.engine = self._engine(task, n_features)
         self.engine.begin()
         watch(self)
 
@@ -109,7 +119,7 @@ class Model:
         with np.errstate(over="ignore"):  # infinity is refused
             return x.astype(self.dtype)
 
-    def widen(self, n_features: int, n_classes: int | None = None) -> None:
+    def widen(self, n_features: int, n_classes: int | None = None, aside: Iterable[int] = ()) -> None:
         """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
 
         New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
@@ -117,6 +127,7 @@ class Model:
         from the number of columns when the model was built stays as it is.
 
         If memory runs out, the model cannot be used any more. So a model that others read is copied first.
+        ``aside`` are columns that are parts of dates.
         """
         task = self._wider_task(n_classes)
         if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
@@ -128,6 +139,9 @@ class Model:
             return
         if task.outputs > self.task.outputs == 1:
             self.learner.check(Labels(3))  # raises if it takes two classes
+        dates = tuple(column for column in aside if self.n_features <= column < n_features)
+        if dates and self.engine.set_aside(list(dates)):
+            self.aside += dates
         self.engine.widen(int(n_features), task.outputs)
         self.n_features, self.task = int(n_features), task
 
@@ -143,13 +157,13 @@ class Model:
             )
         return Labels(int(n_classes))
 
-    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
+    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, Any]]:
         """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         if self.dtype == np.float32:
             X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
-        view, start, size = views(X), 0, 64
+        view, start, size = getattr(self.engine, "views", views)(X), 0, 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
             began = perf_counter()
@@ -157,6 +171,16 @@ class Model:
             took = perf_counter() - began
             size = 2 * size if took < 0.05 else max(1, size // 2) if took > 0.1 else size
             start = cut.stop
+
+    def _engine(self, task: Task, n_features: int) -> Engine:
+        """The engine of the description."""
+        learner = self.learner if self.device == "cpu" else with_all_columns(self.learner)
+        engine: Any = learner.build(task, n_features, self.dtype, self.seed)
+        if self.device != "cpu":
+            from budgetron.learners.cuda.engine import CardEngine  # it imports CuPy, if it is there
+
+            return CardEngine(learner, engine, task, n_features, self.dtype, self.seed)
+        return WholeCalls(engine) if self.learner.in_python else engine
 
     @property
     def size(self) -> int:
@@ -245,7 +269,7 @@ class Model:
         features, task = self.built_for
         if (features, task) == (self.n_features, self.task):
             return {}
-        return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
+        return {_FIRST: np.array([features, getattr(task, "n_classes", 0), *self.aside], dtype=np.uint64)}
 
     def merged_fields(self) -> dict[str, str]:
         """How each field of the state is merged with those of other models, as its part says it."""
@@ -269,22 +293,42 @@ class Model:
 
     def in_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """A model of the same description, in another state."""
-        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state)
+        return self.restored(
+            self.learner, self.task, self.n_features, self.dtype, self.seed, state, self.device
+        )
+
+    def on(self, device: str) -> Self:
+        """The same model on another device."""
+        state = self.state()
+        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state, device)
 
     def unlearned(self) -> Model:
         """The model as it was built."""
         features, task = self.built_for
-        return Model(self.learner, task, features, self.dtype, self.seed)
+        return Model(self.learner, task, features, self.dtype, self.seed, self.device)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
-        features, task = built_for = self._built_for(fields.pop(_FIRST, None))
-        engine = _built(self.learner, task, features, self.dtype, self.seed)
+        saved = fields.pop(_FIRST, None)
+        features, task = built_for = self._built_for(None if saved is None else saved[:2])
+        aside = () if saved is None else self._set_aside(features, saved[2:])
+        if aside and self.device != "cpu":
+            raise ValueError('The model has met dates in its records, and goes on with device="cpu" only.')
+        engine = self._engine(task, features)
+        if aside and not engine.set_aside(list(aside)):
+            raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
-        self.engine, self.built_for = engine, built_for
+        self.engine, self.built_for, self.aside = engine, built_for, aside
+
+    def _set_aside(self, first: int, saved: npt.NDArray[Any]) -> tuple[int, ...]:
+        """The columns of dates of a saved model, which was built for the first columns."""
+        aside = tuple(map(int, saved))
+        if all(a < b for a, b in pairwise((first - 1, *aside, self.n_features))):
+            return aside
+        raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
 
     def _built_for(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task]:
         """The number of features and the task with which a model was built; saved if it was widened."""
@@ -306,30 +350,26 @@ class Model:
         dtype: npt.DTypeLike,
         seed: int,
         state: Mapping[str, npt.NDArray[Any]],
+        device: str = "cpu",
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        description = {"learner": learner, "task": task, "n_features": n_features, "seed": seed}
-        model.__setstate__(description | {"dtype": np.dtype(dtype), "state": state})
+        description: dict[str, Any] = {"learner": learner, "task": task, "n_features": n_features}
+        description |= {"seed": seed, "dtype": np.dtype(dtype), "device": device}
+        model.__setstate__(description | {"state": state})
         return model
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.memory_bytes
 
     def __getstate__(self) -> dict[str, Any]:
-        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for")}
+        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for", "aside")}
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
-
-
-def _built(learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> Engine:
-    """The engine of a description."""
-    engine: Any = learner.build(task, n_features, dtype, seed)
-    return WholeCalls(engine) if learner.in_python else engine
 
 
 def _diverged(row: int) -> DivergedError:
