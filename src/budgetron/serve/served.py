@@ -14,7 +14,6 @@ import numpy as np
 from budgetron.estimators import OnlineRegressor
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
-from budgetron.records.encoding import Encoding
 from budgetron.serve import predicting
 from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
