@@ -70,6 +70,11 @@ def said_beside(published: Published, rows: Rows, explain: bool, novelty: bool) 
     return answer
 
 
+def has_importances(published: Published) -> bool:
+    """Whether the model keeps rows, which importances need."""
+    return len(published.estimator.fitted_.model.kept_rows()) > 1
+
+
 def importances(published: Published) -> dict[str, Any]:
     """The version, and the share of each column in what the model has learned, from the largest."""
     model = published.estimator

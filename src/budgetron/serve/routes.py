@@ -256,11 +256,11 @@ async def events(_: Service, model: ServedModel, request: Request) -> Response:
     return StreamingResponse(await model.events.stream(after), 200, headers, "text/event-stream")
 
 
-@Endpoint("GET", ("/v1/models",), role="read")
-async def models(service: Service, _: Request) -> Response:
-    """List the models and their aliases."""
-    by_name = sorted(service.models.by_name.items())
-    known = await asyncio.to_thread(lambda: [{"name": name} | model.summary() for name, model in by_name])
+@Endpoint("GET", ("/v1/models",), role="read", query={"figures": ("0", "1")})
+async def models(service: Service, request: Request) -> Response:
+    """List the models and their aliases; with their figures if asked for."""
+    by_name, figures = sorted(service.models.by_name.items()), request.query["figures"] == "1"
+    known = [{"name": name} | model.summary(figures) for name, model in by_name]
     return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
 
 

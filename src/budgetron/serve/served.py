@@ -163,6 +163,7 @@ class ServedModel(ABC):
             **self._log_place(published.version),
             **_fitted(published),
             "columns_of_records": _columns_of(published),
+            "has_importances": published.fitted and predicting.has_importances(published),
             "metrics": self.tally.values(),
         }
 
@@ -178,15 +179,18 @@ class ServedModel(ABC):
         values = self.tally.values()
         return {name: values[name] for name in ("rows", "mistakes", "running", "window")}
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, figures: bool) -> dict[str, Any]:
         """What a list of models says of it."""
-        return {
-            "version": self.published.version,
+        known: dict[str, Any] = {"version": self.published.version, "frozen": self.frozen}
+        if self.challenger_of is not None:
+            known["challenger_of"] = self.challenger_of
+        if not figures:
+            return known
+        return known | {
             "task": self.settings.task,
-            "frozen": self.frozen,
             "learning": self.trouble is None,
             "figures": self.figures(),
-        } | ({} if self.challenger_of is None else {"challenger_of": self.challenger_of})
+        }
 
     def numbers(self) -> dict[str, Any]:
         """The numbers of the metrics page."""

@@ -225,7 +225,7 @@ async function describe(signal) {
   turn += 1;
   const wanted = now.learning === 0 || !now.description || (now.point && !now.description.fitted_learner);
   if (!wanted && turn % 5) return;
-  const list = await (await ask("v1/models", { headers: headers(), signal })).json();
+  const list = await (await ask("v1/models?figures=1", { headers: headers(), signal })).json();
   choices(list.models.map((each) => each.name));
   showCards(list, model, choose);
   now.description = await (await ask(path("model"), { headers: headers(), signal })).json();
@@ -240,19 +240,10 @@ async function describe(signal) {
   const together = list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));
   const champion = list.aliases.champion || now.description.challenger_of || model;
   showComparison(together ? await (await ask(path("comparison"), { headers: headers(), signal })).json() : null, champion);
-  if (now.description.version) await weigh(signal);
+  const weighed = now.description.has_importances;
+  showImportances(weighed ? await (await ask(path("importances"), { headers: headers(), signal })).json() : { columns: [] });
   if (now.point) setExperts(now.point.expert_weights);
   else setKind(now.description.task);
-}
-
-// Which columns matter; a model that cannot say so has no such panel.
-async function weigh(signal) {
-  try {
-    showImportances(await (await ask(path("importances"), { headers: headers(), signal })).json());
-  } catch (error) {
-    if (error instanceof Refused || signal.aborted) throw error;
-    at("columns").hidden = true;
-  }
 }
 
 function choices(names) {
