@@ -98,13 +98,14 @@ def changed(folder: Path, settings: Settings, log: Log, change: Change, until: i
     replayed = refused = 0
     if change.replay:
         for batch in _batches(_until(log, change.to, chain, until), change.left_out):
-            estimator, outcomes = learn_group(estimator, batch, UNLIMITED)
+            estimator, outcomes = learn_group(estimator, batch, UNLIMITED, tally.watched)
             for rows, outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, Problem):
                     refused += len(rows)
                 else:
                     replayed += len(rows)
                     tally.add(outcome, estimator)
+                    tally.watch(rows, outcome, 0)  # alarms that were told when the rows came
     return Changed(estimator, tally, replayed, refused)
 
 

@@ -68,8 +68,9 @@ def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
             if not _readable(request):
                 raise DataError(f"{log.path}: the request of row {request.first} cannot be read.")
         yield "the log is empty." if begin is None else f"log of rows {begin} to {end - 1}: good.", True
-        state, _, replayed = restored(folder, chosen, log)
-        yield f"the model loads: {state.version} rows, of which {replayed} are replayed.", True
+        model = restored(folder, chosen, log)
+        rows = f"{model.published.version} rows, of which {model.replayed} are replayed"
+        yield f"the model loads: {rows}.", True
 
 
 def _readable(request: LoggedRequest) -> bool:

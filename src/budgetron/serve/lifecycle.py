@@ -93,7 +93,7 @@ async def roll_back(_: Service, model: ServedModel, request: Request) -> Respons
 @ModelEndpoint("GET", of_a_model("snapshots"), role="read")
 async def snapshots(_: Service, model: ServedModel, __: Request) -> Response:
     """List the snapshots that are kept with their figures, and the roll-backs and resets in the log."""
-    return as_json(await asyncio.to_thread(model.history))
+    return as_json(await asyncio.to_thread(model.branches))
 
 
 @Endpoint("GET", ("/v1/aliases",), role="read")

@@ -96,6 +96,10 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
     for name, meaning in OF_A_CLASS.items():
         lines += _head(f"class_{_word(name)}", "gauge", meaning)
         lines += _of_classes(name, models)
+    lines += _head("events_total", "counter", "Events since the start; for drift also of what.")
+    for model, numbers in models.items():
+        for (what, of), count in sorted(numbers["told"].items()):
+            lines.append(_line("events_total", count, model=model, what=what, of=of))
     lines += _head("predictions_total", "counter", "Rows predicted since the start.")
     for model, count in sorted(counters.predictions.items()):
         lines.append(_line("predictions_total", count, model=model))

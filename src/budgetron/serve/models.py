@@ -20,6 +20,7 @@ from budgetron.serve.changes import Change, LeftOut, change_of
 from budgetron.serve.end import FILE as END
 from budgetron.serve.entries import FILE as LOG
 from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.history import opened
 from budgetron.serve.jobs import Job
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
@@ -45,11 +46,14 @@ class Model(ServedModel):
         self.log, self._folder = Log(folder, limits), folder
         try:
             self.archive = Archive(folder, limits)
-            published, tally, replayed = restored(folder, chosen, self.log)
+            published, tally, replayed, alarms = restored(folder, chosen, self.log)
+            history = opened(folder)
         except BaseException:
             self.log.close()
             raise
-        super().__init__(name, limits, chosen, published, tally)
+        super().__init__(name, limits, chosen, published, tally, history)
+        self.alarm(alarms)
+        self.events.load(history)
         self.work.snapshot_version = published.version - replayed
         self.frozen = (folder / FROZEN).exists()
         self.writer = self.thread = Writer(self, self.log, self.archive)
@@ -58,6 +62,7 @@ class Model(ServedModel):
         """Finish what is queued, save, close."""
         if self.writer.is_alive():
             self.writer.close()
+        self.history.close()
         self.log.close()
 
     def submit(self, job: Job) -> None:
@@ -73,7 +78,7 @@ class Model(ServedModel):
         log.sync_folder(self._folder)
         self.frozen = frozen
 
-    def history(self) -> dict[str, Any]:
+    def branches(self) -> dict[str, Any]:
         """The snapshots that are kept, and the roll-backs and resets that the log has."""
         changes = [(request.first, change_of(request)) for request in self.log.changes(0)]
         return {

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from budgetron._util.errors import DataError
+from budgetron.evaluate.drift.watch import Alarm
 from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import archive, changes, snapshot
 from budgetron.serve.changes import BATCH, ReplayError, rows_of
@@ -21,17 +23,31 @@ from budgetron.serve.tally import Tally
 report = logging.getLogger("budgetron.serve")
 
 
-def learn_again(estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int) -> Estimator:
-    """The model after these requests, of which none was refused when it was learned."""
-    estimator, outcomes = learn_group(estimator, batch, UNLIMITED)
-    for outcome in outcomes:
+def learn_again(
+    estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int
+) -> tuple[Estimator, list[Alarm]]:
+    """The model after these requests, of which none was refused when it was learned; and their alarms."""
+    estimator, outcomes = learn_group(estimator, batch, UNLIMITED, tally.watched)
+    alarms = list[Alarm]()
+    for rows, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, Problem):
             raise ReplayError(f"a request after row {first} is refused now: {outcome.detail}")
         tally.add(outcome, estimator)
-    return estimator
+        alarms += tally.watch(rows, outcome, first)
+        first += len(rows)
+    return estimator, alarms
 
 
-def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tally, int]:
+class Restored(NamedTuple):
+    """A model as it was when it stopped: its metrics, the rows that were replayed, and their alarms."""
+
+    published: Published
+    tally: Tally
+    replayed: int
+    alarms: list[Alarm]
+
+
+def restored(folder: Path, settings: Settings, log: Log) -> Restored:
     """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
     newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
@@ -45,18 +61,19 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Published, Tal
     if newest is not None and newest.tally:  # none if the service began with a model file
         tally.restore(newest.tally)
     _refuse_gap(folder, log, version)
-    before = version
+    before, alarms = version, list[Alarm]()
     try:
         for batch in _batches(log, version, chain):
             if batch[0].media == CHANGE:
                 change = changes.change_of(batch[0])
                 estimator, tally, *_ = changes.changed(folder, settings, log, change, version)
             else:
-                estimator = learn_again(estimator, list(map(rows_of, batch)), tally, version)
+                estimator, more = learn_again(estimator, list(map(rows_of, batch)), tally, version)
+                alarms += more
             version = batch[-1].end
     except ReplayError as error:
         raise DataError(f"{log.path}: {error}") from None
-    return Published(estimator, version), tally, version - before
+    return Restored(Published(estimator, version), tally, version - before, alarms)
 
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:

@@ -20,6 +20,7 @@ from budgetron.learners.automatic import Auto
 from budgetron.model.files import model_files
 from budgetron.serve.changes import Change, LeftOut, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
+from budgetron.serve.history import History
 from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
@@ -114,11 +115,12 @@ class Replica(ServedModel):
     def __init__(self, name: str, leader: Leader, limits: Limits) -> None:
         settings = Settings.of("classification", Auto())
         published = Published(settings.estimator(), 0)
-        super().__init__(name, limits, settings, published, Tally(published.estimator))
+        super().__init__(name, limits, settings, published, Tally(published.estimator), History())
         self.leader = leader
         self.trouble = "the model was not read from the leader yet."
         self._begun, self._failures = False, 0
         self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
+        self._heard = 0.0
         self._ended = threading.Event()
         self.thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
 
@@ -138,7 +140,7 @@ class Replica(ServedModel):
         """Refuse: models are frozen at the leader."""
         raise self._read_only()
 
-    def history(self) -> dict[str, Any]:
+    def branches(self) -> dict[str, Any]:
         """Refuse: a replica has no snapshots."""
         raise self._read_only()
 
@@ -169,6 +171,7 @@ class Replica(ServedModel):
             self._begin()
             self._begun = True
         end = self._advance()
+        self._listen()
         if self.published.version >= end:
             self.trouble = None
         elif self.trouble is not None:  # once it has caught up, being some rows behind is no trouble
@@ -215,11 +218,27 @@ class Replica(ServedModel):
         requests = list(takewhile(lambda each: each.media != CHANGE, answer.requests))
         batch, chain = self._parsed(requests)
         if batch:
-            estimator = learn_again(estimator, batch, self.tally, version)
+            estimator, _ = learn_again(estimator, batch, self.tally, version)  # the leader tells the alarms
             self._chain, self.published = chain, Published(estimator, requests[-1].end)
         if len(requests) < len(answer.requests):  # rolled back or reset: take the model anew
             self._begun = False
         return answer.end
+
+    def _listen(self) -> None:
+        """Tell what the leader has told, once a second."""
+        if time.monotonic() < self._heard + PAUSE:
+            return
+        while True:
+            last = self.history.last(1)
+            after = last[0]["number"] if last else 0
+            content = self.leader.get(f"/v1/models/{self.name}/events?after={after}")
+            events = msgspec.json.decode(content)["events"]
+            if not events:
+                break
+            self.history.put(events)
+            for each in events:
+                self.announce(each)
+        self._heard = time.monotonic()
 
     def _parsed(self, requests: list[LoggedRequest]) -> tuple[list[Rows], bytes]:
         """The rows of requests, which must follow on what is learned here; and the running digest then."""

@@ -29,6 +29,9 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
+PAGE = 1000
+"""Events of one answer."""
+STREAM = "text/event-stream"
 OCTETS = "application/octet-stream"
 MSGPACK = "application/msgpack"
 CHAIN = "Budgetron-Chain"
@@ -240,20 +243,43 @@ async def snapshot(_: Service, model: ServedModel, __: Request) -> Response:
     return await answer_of(model, Snapshot())
 
 
+class EventsAnswer(TypedDict):
+    """Some events, oldest first; ``next`` is the ``after`` of the next page, None at the end."""
+
+    events: list[dict[str, Any]]
+    next: int | None
+
+
 @ModelEndpoint(
     "GET",
     of_a_model("events"),
     role="read",
-    query={"after": 0},
-    headers={"Last-Event-ID": str},
-    answer={"text/event-stream": str},
+    query={"after": 0, "limit": PAGE, "what": None},
+    headers={"Accept": str, "Last-Event-ID": str},
+    answer={JSON: EventsAnswer, STREAM: str},
 )
 async def events(_: Service, model: ServedModel, request: Request) -> Response:
-    """The server-sent events after a version."""
+    """The events that are kept, after a number; or with Accept: text/event-stream new ones as they come.
+
+    For the stream, ``after`` is a version.
+    """
+    if STREAM not in request.headers.get("accept", ""):
+        after, most, what = (request.query[name] for name in ("after", "limit", "what"))
+        most = max(1, min(most, PAGE))
+        found = await asyncio.to_thread(model.history.events, after, most, what)
+        following = found[-1]["number"] if len(found) == most else None
+        return as_json(EventsAnswer(events=found, next=following))
     last = request.headers.get("last-event-id")
     after = whole(last, "Last-Event-ID") if last else request.query["after"]
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(await model.events.stream(after), 200, headers, "text/event-stream")
+    return StreamingResponse(await model.events.stream(after), 200, headers, STREAM)
+
+
+@ModelEndpoint("GET", of_a_model("progress"), role="read", query={"after": 0})
+async def progress(_: Service, model: ServedModel, request: Request) -> Response:
+    """The points of the curves that are kept, after a version."""
+    points = await asyncio.to_thread(model.history.points, request.query["after"])
+    return Response(b'{"points":[' + b",".join(point for _, point in points) + b"]}", media_type=JSON)
 
 
 @Endpoint("GET", ("/v1/models",), role="read")

@@ -173,13 +173,12 @@ class Writer(threading.Thread):
             _answer(new, failure)
         elif learned:
             self.model.published = Published(estimator, version + sum(job.rows for job in learned))
-            self._count(before, estimator, learned)
+            self._count(before, estimator, learned, version)
 
     def _learn(self, jobs: list[Learn]) -> tuple[Estimator, list[Learn]]:
         """A copy of the model that has learned the jobs, and those that it took; others are refused."""
-        estimator, outcomes = learn_group(
-            self.model.published.estimator, [job.parsed for job in jobs], self.limits
-        )
+        rows, seen = [job.parsed for job in jobs], self.model.tally.watched
+        estimator, outcomes = learn_group(self.model.published.estimator, rows, self.limits, seen)
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, Problem):
                 job.result = outcome
@@ -255,11 +254,13 @@ class Writer(threading.Thread):
         self.model.notify("stopped", {"why": sentence})
         return Problem("learning-stopped", sentence)
 
-    def _count(self, before: Estimator, after: Estimator, jobs: list[Learn]) -> None:
+    def _count(self, before: Estimator, after: Estimator, jobs: list[Learn], first: int) -> None:
         try:
             for job in jobs:
                 assert job.learned is not None
                 self.model.tally.add(job.learned, after)
+                self.model.alarm(self.model.tally.watch(job.parsed, job.learned, first))
+                first += job.rows
                 if isinstance(job, Label):
                     for predicted, (_, y) in zip(job.predicted, job.labels, strict=True):
                         self.model.tally.add_late(predicted, y)
