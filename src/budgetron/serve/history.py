@@ -44,6 +44,7 @@ class History:
         self._path = None if folder is None else folder / FILE
         self._db = self._opened()
         self._points = self._db.execute("select count(*) from points").fetchone()[0]
+        self._newest = self.last_number()
         self.changed = threading.Condition()  # told of every event
 
     def _opened(self) -> sqlite3.Connection:
@@ -94,8 +95,14 @@ class History:
             oldest = "select number from events where what = ? order by number desc limit 1 offset ?"
             run(f"delete from events where what = ? and number <= ({oldest})", (what, what, EACH))
         with self.changed:
+            self._newest = number
             self.changed.notify_all()
         return {"number": number} | document
+
+    def wait(self, after: int, ended: threading.Event) -> None:
+        """Wait for an event after a number, or for the end."""
+        with self.changed:
+            self.changed.wait_for(lambda: ended.is_set() or self._newest > after, timeout=60.0)
 
     def put(self, events: list[dict[str, Any]]) -> None:
         """Add events with their numbers, as another service has them."""
@@ -123,6 +130,11 @@ class History:
             found = self._db.execute(query, (most,)).fetchone()
         return self.events(found[0] if found else 0, most)
 
+    def last_number(self) -> int:
+        """The number of the newest event."""
+        with self._lock:
+            return int(self._db.execute("select coalesce(max(number), 0) from events").fetchone()[0])
+
     # ---- curves
 
     def add_point(self, version: int, document: bytes) -> None:
@@ -146,8 +158,7 @@ class History:
         """The number of the last event that a webhook got; at first, that of the last event."""
         with self._lock:
             found = self._db.execute("select number from delivered where name = ?", (name,)).fetchone()
-            found = found or self._db.execute("select coalesce(max(number), 0) from events").fetchone()
-        return int(found[0])
+        return self.last_number() if found is None else int(found[0])
 
     def deliver(self, name: str, number: int | None) -> None:
         """Note the number of the last event that a webhook got; None forgets the webhook."""

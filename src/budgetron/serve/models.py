@@ -13,7 +13,7 @@ import msgspec
 
 from budgetron._util.errors import DataError
 from budgetron.model.files import model_files
-from budgetron.serve import log, settings, snapshot
+from budgetron.serve import log, retention, settings, snapshot
 from budgetron.serve.aliases import Aliases
 from budgetron.serve.archive import Archive
 from budgetron.serve.changes import Change, LeftOut, change_of
@@ -26,8 +26,10 @@ from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import restored
+from budgetron.serve.retention import Wanted
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import Settings
+from budgetron.serve.webhooks import Webhooks
 from budgetron.serve.writer import Writer
 
 FROZEN = "frozen"
@@ -45,6 +47,8 @@ class Model(ServedModel):
         chosen = settings.read(folder)
         self.log, self._folder = Log(folder, limits), folder
         try:
+            self.retention = retention.read(folder, limits)
+            self.log.retain(self.retention)
             self.archive = Archive(folder, limits)
             published, tally, replayed, alarms = restored(folder, chosen, self.log)
             history = opened(folder)
@@ -56,12 +60,14 @@ class Model(ServedModel):
         self.events.load(history)
         self.work.snapshot_version = published.version - replayed
         self.frozen = (folder / FROZEN).exists()
+        self.webhooks = Webhooks(folder, limits, history, self.log.state.id.hex()[:16])
         self.writer = self.thread = Writer(self, self.log, self.archive)
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
         if self.writer.is_alive():
             self.writer.close()
+        self.webhooks.close()
         self.history.close()
         self.log.close()
 
@@ -77,6 +83,27 @@ class Model(ServedModel):
             (self._folder / FROZEN).unlink(missing_ok=True)
         log.sync_folder(self._folder)
         self.frozen = frozen
+
+    def retain(self, wanted: Wanted) -> dict[str, Any]:
+        """Keep rows for labels within these limits, from now on and after restarts."""
+        chosen = wanted.beside(self.limits)
+        wanted.write(self._folder)
+        self.retention = chosen
+        self.log.retain(chosen)
+        self.log.trim()
+        return self.kept()
+
+    def kept(self) -> dict[str, Any]:
+        """The rows that wait for labels, those that were dropped, and the limits."""
+        state = self.log.state
+        count = state.counts["kept"]
+        figures = {"rows": count.entries, "bytes": count.bytes, "dropped": state.dropped}
+        return figures | {"limits": msgspec.to_builtins(self.retention)}
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to learn, and to send events to webhooks."""
+        super().start(loop)
+        self.webhooks.start(self.name)
 
     def branches(self) -> dict[str, Any]:
         """The snapshots that are kept, and the roll-backs and resets that the log has."""

@@ -25,6 +25,7 @@ from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import learn_again
+from budgetron.serve.retention import Wanted
 from budgetron.serve.routes import CHAIN
 from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
@@ -138,6 +139,10 @@ class Replica(ServedModel):
 
     def freeze(self, _: bool) -> None:
         """Refuse: models are frozen at the leader."""
+        raise self._read_only()
+
+    def retain(self, _: Wanted) -> dict[str, Any]:
+        """Refuse: a replica keeps no rows."""
         raise self._read_only()
 
     def branches(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large, refuse_to_explain, said_beside
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
-from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, NOT_EMPTY, Rows, Whole
+from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, LONGEST_ID, NOT_EMPTY, OwnId, Rows, Whole
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
@@ -55,7 +55,7 @@ class PredictAnswer(TypedDict):
     intervals: NotRequired[list[list[float | None]]]
     novelty: NotRequired[list[float]]
     explanations: NotRequired[list[dict[str, Any]]]
-    ids: NotRequired[list[Whole]]
+    ids: NotRequired[list[Whole | str]]
 
 
 class Importance(TypedDict):
@@ -69,7 +69,7 @@ class Importance(TypedDict):
     "POST",
     of_a_model("predict"),
     role="read",
-    query={"keep": ("0", "1"), "explain": ("0", "1"), "novelty": ("0", "1")},
+    query={"keep": ("0", "1"), "id": None, "explain": ("0", "1"), "novelty": ("0", "1")},
     body=ROWS,
     answer={JSON: PredictAnswer},
 )
@@ -81,6 +81,11 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     body = await body_of(request)
     began = time.perf_counter()
     rows = await rows_of(request, body, labelled=False)
+    if request.query["id"] is not None:
+        rows = _named(rows, request.query["id"])
+    if rows.ids is not None and not keep:
+        service.tokens.check(request, "learn")
+        keep = True
     published = model.fitted()
     refuse_large(published, rows, service.limits)
     if explain:
@@ -120,9 +125,9 @@ async def learn(_: Service, model: ServedModel, request: Request) -> Response:
 
 
 class Labelled(Struct, forbid_unknown_fields=True):
-    """The label of a kept row."""
+    """The label of a kept row: by the id in the answer of predict, or by the one that the client gave."""
 
-    id: int
+    id: int | OwnId
     y: LabelValue
 
 
@@ -141,7 +146,7 @@ async def label(_: Service, model: ServedModel, request: Request) -> Response:
     if not 1 <= len(labels) <= most:
         raise Problem("malformed", f"expected 1 to {most} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
-        if not 0 < each.id < EXACT:
+        if isinstance(each.id, int) and not 0 < each.id < EXACT:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
@@ -372,6 +377,15 @@ async def metrics(service: Service, _: Request) -> Response:
     return Response(text(service.counters, numbers), media_type=PROMETHEUS)
 
 
+def _named(rows: Rows, name: str) -> Rows:
+    """One row with the id of the client."""
+    if len(rows) != 1 or rows.ids is not None:
+        raise Problem("malformed", "the parameter id is for one row: give each of many rows a member id.")
+    if not 1 <= len(name) <= LONGEST_ID:
+        raise Problem("malformed", f"an id has 1 to {LONGEST_ID} characters.")
+    return replace(rows, ids=[name])
+
+
 async def answer_of(model: ServedModel, job: Job) -> Response:
     """Give a job to the writer and wait for its end."""
     job.future = future = asyncio.get_running_loop().create_future()
@@ -386,8 +400,9 @@ def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, nove
     if not keep:
         return encode(answer)
     if isinstance(rows.X, Table):
-        raise Problem("malformed", "keep=1 takes rows as objects or lists in JSON or NDJSON.")
+        raise Problem("malformed", "keep=1 and id take rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
-    pairs = zip(values, answer["predictions"], strict=True)
-    kept = [KeptRow(encode(x), encode(y)) for x, y in pairs]
+    names = rows.ids or [None] * len(rows)
+    each = zip(values, answer["predictions"], names, strict=True)
+    kept = [KeptRow(encode(x), encode(y), name) for x, y, name in each]
     return Keep(rows=len(kept), kept_rows=kept, answer=answer)

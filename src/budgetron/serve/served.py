@@ -27,8 +27,10 @@ from budgetron.serve.jobs import Job, Published, Work
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
+from budgetron.serve.retention import Wanted
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
+from budgetron.serve.webhooks import Webhooks
 
 report = logging.getLogger("budgetron.serve")
 
@@ -38,6 +40,7 @@ class ServedModel(ABC):
 
     thread: threading.Thread
     log: Log | None = None
+    webhooks: Webhooks | None = None  # none of a replica
     trouble: str | None = None  # why it does not learn
     frozen = False  # it only predicts, because someone wanted it so
 
@@ -81,6 +84,14 @@ class ServedModel(ABC):
     @abstractmethod
     def freeze(self, frozen: bool) -> None:
         """Let it only predict from now on, or learn again; on disk when this returns."""
+
+    @abstractmethod
+    def retain(self, wanted: Wanted) -> dict[str, Any]:
+        """Keep rows for labels within these limits; returns what is kept."""
+
+    def kept(self) -> dict[str, Any]:
+        """The rows that wait for labels; a replica keeps none."""
+        return {"rows": 0, "bytes": 0, "dropped": 0}
 
     @abstractmethod
     def branches(self) -> dict[str, Any]:
@@ -165,6 +176,7 @@ class ServedModel(ABC):
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
             "log_bytes": self.log_bytes(),
+            "kept": self.kept(),
             **self._log_place(published.version),
             **_fitted(published),
             "metrics": self.tally.values(),
@@ -201,6 +213,8 @@ class ServedModel(ABC):
             "covered": estimator.covered_ if covers(published) else None,
             "rare": values.get("rare", []),
             "commits": work.commits,
+            **{f"kept_{name}": self.kept()[name] for name in ("rows", "bytes")},
+            "kept_dropped_total": self.kept()["dropped"],
             "told": dict(self.told),
         }
 

@@ -197,10 +197,11 @@ class Writer(threading.Thread):
                 answer = encode(LearnAnswer(first, job.rows, version, job.learned.predicted.tolist()))
             elif isinstance(job, Keep):
                 begin = self.log.state.next_id + len(group.kept_rows)
-                group.kept_rows += enumerate(job.kept_rows, begin)
-                answer = encode(job.answer | {"ids": list(range(begin, begin + job.rows))})
+                numbered = list(enumerate(job.kept_rows, begin))
+                group.kept_rows += numbered
+                answer = encode(job.answer | {"ids": [row.name or number for number, row in numbered]})
             if isinstance(job, Label):
-                group.labelled += [number for number, _ in job.labels]
+                group.labelled += job.found
             if job.key is not None:
                 group.answers.append(Answer(job.key, job.digest, answer))
             if job.place is not None:
@@ -219,31 +220,34 @@ class Writer(threading.Thread):
 
     def _look_up(self, job: Label, taken: set[int]) -> None:
         """The rows of a request that brings labels."""
-        lines, ids = [], set[int]()
-        for place, (number, label) in enumerate(job.labels):
-            row = None if number in taken or number in ids else self.log.kept_row(number)
-            if row is None:
-                raise Problem(
-                    "unknown-id",
-                    f"no row is kept under the id {number}: it has a label already, or was kept for too "
-                    "long. Send the row to learn.",
-                    row=place,
-                )
-            ids.add(number)
+        lines = []
+        for place, (key, label) in enumerate(job.labels):
+            number, row = self.log.kept_row(key) or (0, None)
+            if row is None or number in taken or number in job.found:
+                raise Problem("unknown-id", self._unknown(key), row=place)
+            job.found.append(number)
             lines.append(b'{"x":%b,"y":%b}' % (row.body, encode(label)))
             job.predicted.append(msgspec.json.decode(row.predicted))
-        taken |= ids
+        taken |= {*job.found}
         job.body, job.media = b"\n".join(lines), LINES
         job.parsed = parse(LINES, job.body, self.limits, labelled=True)
 
+    def _unknown(self, key: int | str) -> str:
+        sentence = f"no row is kept under the id {key}: it has a label already, or was kept for too long"
+        if dropped := self.log.state.dropped:
+            sentence += f" ({dropped} rows were dropped so far: see retention)"
+        return f"{sentence}. Send the row to learn."
+
     def _commit(self, group: Group) -> Problem | None:
         """Write the group. If that fails, nothing is ever written again: the disk is not to be trusted."""
-        began = time.perf_counter()
+        began, dropped = time.perf_counter(), self.log.state.dropped
         try:
             self.log.commit(group)
         except (sqlite3.Error, OSError) as error:
             return self.stop(f"the log could not be written: {error}")
         self.work.commits.add(time.perf_counter() - began)
+        if len(str(self.log.state.dropped)) > len(str(dropped)) or self.log.state.dropped > dropped == 0:
+            self.model.notify("rows dropped", {"dropped": self.log.state.dropped})  # at 1, 10, 100, ...
         return None
 
     def stop(self, why: str) -> Problem:
