@@ -212,7 +212,7 @@ class Client:
     def set_webhook(
         self, name: str, url: str, *, events: Sequence[str] = (), secret: str | None = None
     ) -> dict[str, Any]:
-        """Let the service send events to an address from now on; the answer has the secret that signs them."""
+        """Let the service send events to an address; the answer has the secret that signs them."""
         body: dict[str, Any] = {"url": url, "events": list(events)}
         if secret is not None:
             body["secret"] = secret

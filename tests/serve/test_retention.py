@@ -28,7 +28,10 @@ def refused(answer):
 def test_a_label_finds_its_row_by_ones_own_id(client):
     learn(client)
     assert predict(client, {"x": X[0]}, "?id=order-17").json()["ids"] == ["order-17"]
-    assert predict(client, [{"x": X[1], "id": "a/b"}, {"x": X[2], "id": "c, d"}]).json()["ids"] == ["a/b", "c, d"]
+    assert predict(client, [{"x": X[1], "id": "a/b"}, {"x": X[2], "id": "c, d"}]).json()["ids"] == [
+        "a/b",
+        "c, d",
+    ]
     assert predict(client, {"x": X[3], "id": "one"}).json()["ids"] == ["one"]
     numbered = predict(client, {"x": X[4]}, "?keep=1").json()["ids"]
     answer = label(client, ("order-17", "yes"), ("c, d", "no"), (numbered[0], "yes")).raise_for_status()
@@ -125,7 +128,11 @@ def test_what_is_dropped_is_counted_and_said(inside):
 def test_retention_is_of_the_model_and_survives_a_restart(tmp_path):
     with served(tmp_path / "d", *SMALL, "--kept-rows", "50", "--kept-days", "3") as server:
         learn(server.http)
-        assert server.http.get("/v1/retention").json()["limits"] == {"rows": 50, "bytes": 512 * 2**20, "days": 3.0}
+        assert server.http.get("/v1/retention").json()["limits"] == {
+            "rows": 50,
+            "bytes": 512 * 2**20,
+            "days": 3.0,
+        }
         server.http.put("/v1/models/other", json={}).raise_for_status()
         predict(server.http, [{"x": x, "id": f"{i}"} for i, x in enumerate(X)]).raise_for_status()
         kept = server.http.put("/v1/retention", json={"rows": 4, "bytes": 10**6}).json()
@@ -141,12 +148,14 @@ def test_retention_is_of_the_model_and_survives_a_restart(tmp_path):
             assert server.http.put("/v1/retention", json=body).status_code == 400
         assert server.stop() == 0
     (tmp_path / "d/default" / retention.FILE).write_text("{")
-    with pytest.raises(RuntimeError, match=r"retention.json: cannot be read"):
-        with served(tmp_path / "d", *SMALL):
-            pass
+    with (
+        pytest.raises(RuntimeError, match=r"retention.json: cannot be read"),
+        served(tmp_path / "d", *SMALL),
+    ):
+        pass
 
 
-def test_age_is_days_that_the_service_ran(inside, monkeypatch):
+def test_age_is_days_that_the_service_ran(inside):
     with inside() as client:
         learn(client)
         predict(client, {"x": X[0]}, "?id=old").raise_for_status()
@@ -178,7 +187,10 @@ def joined_after(folder, others, size, *flags):
         size = server.http.get("/v1/model").json()["log_bytes"]
         assert server.stop() == 0
     [*_, request] = logged(folder / "default")
-    assert [json.loads(line) for line in request.body.splitlines()] == [{"x": X[0], "y": "yes"}, {"x": X[1], "y": "no"}]
+    assert [json.loads(line) for line in request.body.splitlines()] == [
+        {"x": X[0], "y": "yes"},
+        {"x": X[1], "y": "no"},
+    ]
     return size
 
 
@@ -192,13 +204,13 @@ def test_labels_join_after_a_million_other_predictions(tmp_path):
 
 
 def test_disk_is_bounded_as_set(tmp_path):
-    with served(tmp_path / "d", *SMALL, "--kept-bytes", "200000") as server:
+    with served(tmp_path / "d", *SMALL, "--kept-bytes", "50000") as server:
         learn(server.http)
         sizes = []
         for _ in range(20):
             rows = [{"x": {"a": i / 500, "b": 0.5}} for i in range(500)]
             predict(server.http, rows, "?keep=1").raise_for_status()
-            assert server.http.get("/v1/retention").json()["bytes"] <= 200_000
+            assert server.http.get("/v1/retention").json()["bytes"] <= 50_000
             sizes.append((tmp_path / "d/default/log.sqlite").stat().st_size)
         assert server.http.get("/v1/retention").json()["dropped"] > 4000
     assert max(sizes) < 1_500_000

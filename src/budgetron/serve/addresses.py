@@ -1,4 +1,4 @@
-"""Requests to addresses that someone else chose: bounded in time, and not to this machine or its network."""
+"""Requests to addresses of someone else's choice: bounded in time, and not to this machine or network."""
 
 import http.client
 import ipaddress
@@ -88,7 +88,7 @@ class Connection(http.client.HTTPConnection):
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], private: bool) -> int:
-    """Send a body; returns the status. An OSError or HTTPException if there is none. Nothing is followed."""
+    """Send a body; returns the status. An OSError or HTTPException if there is none."""
     parts = checked(url)
     connection = Connection(parts, resolved(parts, private))
     timer = threading.Timer(ALTOGETHER, connection.cut)

@@ -1,4 +1,4 @@
-"""The endpoints that change which models there are, what they learned, what they keep, and whom they tell."""
+"""The endpoints that change which models there are, what they learned and keep, and whom they tell."""
 
 import asyncio
 import sqlite3
@@ -108,7 +108,7 @@ async def retention(_: Service, model: ServedModel, __: Request) -> Response:
 @ModelEndpoint("PUT", of_a_model("retention"), role="admin", body={JSON: Wanted})
 async def retain(_: Service, model: ServedModel, request: Request) -> Response:
     """Set how many rows are kept for labels, their bytes, and for how many days."""
-    wanted, _ = await document_of(request, Wanted)
+    wanted, __ = await document_of(request, Wanted)
     return as_json(await _changed(partial(model.retain, wanted)))
 
 
@@ -121,7 +121,7 @@ async def webhooks(_: Service, model: ServedModel, __: Request) -> Response:
 @ModelEndpoint("PUT", of_a_model("webhooks/{webhook}"), role="admin", body={JSON: Webhook})
 async def set_webhook(_: Service, model: ServedModel, request: Request) -> Response:
     """Send events to an address from now on; the answer has the secret that signs them."""
-    document, _ = await document_of(request, Webhook)
+    document, __ = await document_of(request, Webhook)
     name = request.path_params["webhook"]
     return as_json(to_builtins(await _changed(partial(_webhooks(model).put, name, document))))
 

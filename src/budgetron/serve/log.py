@@ -31,8 +31,8 @@ from budgetron.serve.entries import (
     State,
 )
 from budgetron.serve.limits import Limits
-from budgetron.serve.retention import DAY, Retention
 from budgetron.serve.log_check import check, request_of, write_state
+from budgetron.serve.retention import DAY, Retention
 
 AGE_SECONDS = 60.0  # between looks for entries that are too old
 

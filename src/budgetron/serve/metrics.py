@@ -21,7 +21,10 @@ OF_A_MODEL = {
     "log_bytes": ("gauge", "Size of the log on disk."),
     "kept_rows": ("gauge", "Predicted rows that are kept for a label."),
     "kept_bytes": ("gauge", "Their bytes."),
-    "kept_dropped_total": ("counter", "Kept rows that were dropped, since their labels did not come in time."),
+    "kept_dropped_total": (
+        "counter",
+        "Kept rows that were dropped, since their labels did not come in time.",
+    ),
     "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
     "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
     "covered": ("gauge", "Share of the last 500 rows that their sets or intervals covered."),

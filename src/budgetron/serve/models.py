@@ -42,6 +42,7 @@ class Model(ServedModel):
     """A model that learns: what it predicts with, its log and its writer."""
 
     log: Log
+    webhooks: Webhooks
 
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -402,7 +403,7 @@ def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, nove
     if isinstance(rows.X, Table):
         raise Problem("malformed", "keep=1 and id take rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
-    names = rows.ids or [None] * len(rows)
+    names: Sequence[str | None] = rows.ids or [None] * len(rows)
     each = zip(values, answer["predictions"], names, strict=True)
     kept = [KeptRow(encode(x), encode(y), name) for x, y, name in each]
     return Keep(rows=len(kept), kept_rows=kept, answer=answer)

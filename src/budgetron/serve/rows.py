@@ -64,7 +64,7 @@ DOCUMENTS = (
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in one of three forms: dicts, a matrix of numbers, or a table; with labels and ids or without."""
+    """Rows in one of three forms: dicts, a matrix of numbers, or a table; maybe with labels and ids."""
 
     X: list[dict[str, Any]] | npt.NDArray[np.float64] | Table
     y: list[Any] | None

@@ -42,7 +42,7 @@ QUIET = ("snapshot",)
 
 
 class Webhook(Struct, forbid_unknown_fields=True):
-    """Where events go: an address, the secret of the signatures, and which events (none: all but snapshots)."""
+    """Where events go: an address, the secret of the signatures, and which (none: all but snapshots)."""
 
     url: str
     secret: str = ""
@@ -59,7 +59,9 @@ class Webhook(Struct, forbid_unknown_fields=True):
             secret = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
             return msgspec.structs.replace(self, secret=secret)
         if not self.secret.startswith(PREFIX) or not 16 <= len(_key(self.secret)) <= 64:
-            raise Problem("malformed", f"secret must be {PREFIX} and 16 to 64 bytes in base64, or left out.")
+            raise Problem(
+                "malformed", f"secret must be {PREFIX} and 16 to 64 bytes in base64, or left out."
+            )
         return self
 
 
@@ -244,4 +246,6 @@ def _read(path: Path) -> dict[str, Webhook]:
     except FileNotFoundError:
         return {}
     except msgspec.DecodeError as error:
-        raise DataError(f"{path}: cannot be read: {error}. Remove it, and set the webhooks again.") from None
+        raise DataError(
+            f"{path}: cannot be read: {error}. Remove it, and set the webhooks again."
+        ) from None

@@ -72,6 +72,7 @@ const DRIFTS = {
 };
 const SENTENCES = {
   drift: (said) => `Drift: ${DRIFTS[said.of](said)}`,
+  "rows dropped": ({ dropped }) => `${dropped} rows were dropped before their labels came`,
   snapshot: () => "Snapshot saved",
   "new class": (said) => (said.classes.length > 1 ? "New classes: " : "New class: ") + said.classes.join(", "),
   stopped: (said) => "Learning stopped: " + said.why,
