@@ -76,10 +76,13 @@ class Bins final : public CellMap {
     lay_out();
   }
   void follow(const RecentRows& rows) override {
+    const RecentRows::Extents now = rows.extents();
     for (std::size_t j = 0; j < columns_; ++j) {
+      const bool stays = ranges_.known(j) && (by_value_[j] != 0 ? surely_few(j, now) : !ranges_.moved(j, rows, now));
+      if (stays) continue;
       const std::vector<double> sorted = rows.sorted(j);
-      const bool is_new = !ranges_.known(j) || (by_value_[j] != 0 && !few_whole_numbers(unique(sorted), sorted.size()));
-      if (is_new || (by_value_[j] == 0 && ranges_.moved(j, sorted))) draw_column(j, sorted);
+      const bool codes = ranges_.known(j) && by_value_[j] != 0;
+      if (!codes || !few_whole_numbers(unique(sorted), sorted.size())) draw_column(j, sorted);
     }
   }
 
@@ -172,6 +175,12 @@ class Bins final : public CellMap {
     return values.size() <= bins_ && 2 * values.size() <= rows &&
            std::all_of(values.begin(), values.end(),
                        [](double v) { return v == std::floor(v) && std::fabs(v) <= 0x1p31; });
+  }
+  // The same for a column, without a look at its values: they are whole numbers in a range of few.
+  bool surely_few(std::size_t j, const RecentRows::Extents& now) const {
+    const double different = now.high[j] - now.low[j] + 1;
+    return now.fractions[j] == 0 && different <= static_cast<double>(bins_) && 2 * different <= now.numbers[j] &&
+           now.low[j] >= -0x1p31 && now.high[j] <= 0x1p31;
   }
   static std::vector<double> unique(std::vector<double> sorted) {
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

@@ -59,10 +59,12 @@ class KnownRanges {
     high_[column] = sorted.back();
   }
   bool known(std::size_t column) const { return low_[column] <= high_[column]; }
-  bool moved(std::size_t column, const std::vector<double>& sorted) const {
-    const auto inside = std::upper_bound(sorted.begin(), sorted.end(), high_[column]) -
-                        std::lower_bound(sorted.begin(), sorted.end(), low_[column]);
-    return 2 * std::max<std::ptrdiff_t>(inside, 0) < static_cast<std::ptrdiff_t>(sorted.size());
+  bool moved(std::size_t column, const RecentRows& rows, const RecentRows::Extents& now) const {
+    if (low_[column] <= now.low[column] && now.high[column] <= high_[column]) return false;
+    std::size_t inside = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      inside += low_[column] <= rows[i][column] && rows[i][column] <= high_[column] ? 1 : 0;
+    return 2 * static_cast<double>(inside) < now.numbers[column];
   }
   void fields(Fields& io) {
     io.field("known.low", low_, {Merged::Own});

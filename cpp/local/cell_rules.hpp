@@ -17,6 +17,7 @@
 #include "model/losses.hpp"
 #include "model/rules.hpp"
 #include "model/tasks.hpp"
+#include "simd/loops.hpp"
 
 namespace budgetron {
 
@@ -50,6 +51,8 @@ class CellRule : public Part {
     if (keeps_ == Keeps::OneForEach) now[outputs + 1] = old[1];
   }
 
+  // How many numbers of the entries a rule needs the sums of.
+  std::size_t summed(std::size_t outputs) const { return outputs + (keeps_ == Keeps::OneForAll ? 1 : 0); }
   // What w'z is multiplied by.
   virtual double scale() const { return 1; }
   // Turns f = w'z into the scores that the model puts out. The second form is for rows that are not learned.
@@ -247,37 +250,26 @@ class CellsKalman : public CellRule {
 
   // S = z'P z
   static double spread(const CellTable& table, const ActiveCells& active, std::size_t outputs) {
-    double sum = 0;
-    for (std::size_t i = 1; i < active.count(); ++i) sum += table[active.entries[i]][outputs];
-    return table[0][outputs] + active.value * active.value * sum;
+    return table[0][outputs] + active.value * active.value * active.sums[outputs];
   }
-  // w_c += step_c P z, and an observation of this precision along z.
-  void move(std::span<const double> step, double precision, CellTable& table, const ActiveCells& active) {
+  // Room for the steps of all outputs.
+  std::span<double> steps() {
+    steps_.resize(whole_lanes<double>(mu_.size()));
+    return std::span(steps_).first(mu_.size());
+  }
+  // w_c += steps_c P z, and an observation of this precision along z.
+  void move(double precision, CellTable& table, const ActiveCells& active) const {
     const double q = precision / (1 + precision * S_);
-    const std::size_t outputs = step.size();
-    if (outputs == 1) return move_one(step[0], q, table, active);
-    with_known(outputs, [&](auto n) {
-      for (std::size_t i = 0; i < active.count(); ++i) {
-        float* const entry = table[active.entries[i]];
-        const double z = active.z(i), P = entry[n], g = P * z;
-        for (std::size_t c = 0; c < n; ++c) entry[c] = in_single(entry[c] + step[c] * g);
-        entry[n] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
-      }
-    });
-  }
-
-  // The same for one output, without a loop over them: a tenth of the time of a row.
-  void move_one(double step, double q, CellTable& table, const ActiveCells& active) const {
-    for (std::size_t i = 0; i < active.count(); ++i) {
-      float* const entry = table[active.entries[i]];
-      const double z = active.z(i), P = entry[1], g = P * z;
-      entry[0] = in_single(entry[0] + step * g);
-      entry[1] = static_cast<float>(std::clamp(P - q * g * g + drift_, 0.0, prior_));
-    }
+    const auto some = [&](std::size_t first, std::size_t count, double z) {
+      loops->move_cells(table[0], active.entries.data() + first, count, mu_.size(), steps_.data(), z, q, drift_, prior_,
+                        largest_entry);
+    };
+    some(0, 1, 1);
+    some(1, active.count() - 1, active.value);
   }
 
   double prior_, drift_;
-  std::vector<double> mu_, step_;  // w'z of every output, and their steps
+  std::vector<double> mu_, steps_;  // w'z of every output, and their steps
   double S_ = 0;
 };
 
@@ -290,24 +282,24 @@ class CellsKalmanLabels final : public CellsKalman {
   }
   void commit(const Question& question, CellTable& table, const ActiveCells& active) override {
     const double c = question.round.weight;
-    step_.resize(mu_.size());
+    const std::span<double> step = steps();
     double h;
     if (!question.v.lifted()) {
       const double p = 1 / (1 + std::exp(-mu_[0]));
       h = p * (1 - p);
-      step_[0] = 2 * c * ((question.round.y + 1) / 2 - p) / (1 + c * h * S_);
+      step[0] = 2 * c * ((question.round.y + 1) / 2 - p) / (1 + c * h * S_);
     } else {
       const double top = *std::max_element(mu_.begin(), mu_.end());
       double sum = 0;
-      for (std::size_t j = 0; j < mu_.size(); ++j) sum += step_[j] = std::exp(mu_[j] - top);
+      for (std::size_t j = 0; j < mu_.size(); ++j) sum += step[j] = std::exp(mu_[j] - top);
       const double most = 1 / sum;
       h = most * (1 - most);
       for (std::size_t j = 0; j < mu_.size(); ++j)
-        step_[j] = c * ((j == question.v.plus ? 1 : 0) - step_[j] / sum) / (1 + c * h * S_);
+        step[j] = c * ((j == question.v.plus ? 1 : 0) - step[j] / sum) / (1 + c * h * S_);
     }
-    move(step_, c * h, table, active);
+    move(c * h, table, active);
   }
-  void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(step_)); }
+  void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(steps_)); }
 
  private:
   void moderate_scores(double S, std::span<double> f) const override {
@@ -330,14 +322,14 @@ class CellsKalmanTargets final : public CellsKalman {
   }
   void commit(const Question& question, CellTable& table, const ActiveCells& active) override {
     const double c = question.round.weight;
-    step_.assign(1, c * error_ / (1 + c * S_));
-    move(step_, c, table, active);
+    steps()[0] = c * error_ / (1 + c * S_);
+    move(c, table, active);
     weights_ += c;
     noise_ += c / weights_ * (error_ * error_ / (1 + S_) - noise_);
   }
   void restart() override { noise_ = weights_ = 0; }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(step_));
+    io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(steps_));
     io.field("kalman.noise", noise_, {Merged::Own});
     io.field("kalman.weight", weights_, {Merged::Own});
   }

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "local/cell_map.hpp"
+#include "simd/loops.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron {
@@ -19,6 +19,7 @@ namespace budgetron {
 // The cells of one row: the constant first, whose feature is 1, then one entry for each cell, whose feature is `value`.
 struct ActiveCells {
   std::vector<std::size_t> entries;  // where each begins in the table
+  std::vector<double> sums;          // of the numbers of the cells, without the constant
   double value = 0;
 
   std::size_t count() const { return entries.size(); }
@@ -26,15 +27,6 @@ struct ActiveCells {
   // |z|^2
   double squared_norm() const { return 1 + static_cast<double>(entries.size() - 1) * value * value; }
 };
-
-// Calls use(n), with a number that the compiler knows if it is small: loops over so few outputs take half the time.
-template <class Use>
-void with_known(std::size_t n, Use use) {
-  const auto found = [&]<std::size_t... known>(std::index_sequence<known...>) {
-    return ((n == 3 + known && (use(std::integral_constant<std::size_t, 3 + known>{}), true)) || ...);
-  }(std::make_index_sequence<8>{});
-  if (!found) use(n);
-}
 
 class CellTable {
  public:
@@ -70,14 +62,16 @@ class CellTable {
     for (float& v : numbers_) v = static_cast<float>(factor * v);
   }
 
-  // Where the entries of these cells begin. The first entry is the constant.
-  void find(std::span<const Counter> cells, ActiveCells& active) const {
+  // Where the entries of these cells begin, and the sums of their first n numbers. The first entry is the constant.
+  void find(std::span<const Counter> cells, std::size_t n, ActiveCells& active) const {
     active.entries.resize(1 + cells.size());
     std::size_t count = 0;
     active.entries[count++] = 0;
     for (const Counter cell : cells)
       if (cell != no_cell) active.entries[count++] = (1 + place_of(cell)) * width();
     active.entries.resize(count);
+    active.sums.resize(whole_lanes<double>(n));
+    loops->sum_cells(numbers_.data(), active.entries.data() + 1, count - 1, n, active.sums.data());
   }
   // Cells that came after the table was laid out have higher numbers than there are entries; these are hashed too.
   std::size_t place_of(Counter cell) const {

@@ -109,8 +109,8 @@ class Celled final : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(x_) + bytes_of(cells_) + bytes_of(active_.entries) + bytes_of(raw_) +
-               bytes_of(residuals_.r));
+    io.scratch(sizeof *this + bytes_of(x_) + bytes_of(cells_) + bytes_of(active_.entries) + bytes_of(active_.sums) +
+               bytes_of(raw_) + bytes_of(uses_) + bytes_of(residuals_.r));
     io.field("t", t_, {Merged::Sum});
     map_->fields(io);
     rule_->fields(io);
@@ -163,27 +163,14 @@ class Celled final : public Learner {
   void find(std::span<const double> x, std::vector<Counter>& cells, ActiveCells& active) const {
     cells.resize(whole_lanes<double>(map_->members()));
     map_->find(x, cells);
-    table_.find(std::span(cells).first(map_->members()), active);
+    table_.find(std::span(cells).first(map_->members()), rule_->summed(outputs_), active);
     active.value = value_;
   }
 
   // f = w'z
   void sum(const ActiveCells& active, std::span<double> f) const {
-    std::fill(f.begin(), f.end(), 0.0);
-    if (f.size() == 1) {
-      double all = 0;
-      for (std::size_t i = 1; i < active.count(); ++i) all += *table_[active.entries[i]];
-      f[0] = all;
-    } else {
-      with_known(f.size(), [&](auto outputs) {
-        double* const sums = f.data();
-        for (std::size_t i = 1; i < active.count(); ++i) {
-          const float* const entry = table_[active.entries[i]];
-          for (std::size_t c = 0; c < outputs; ++c) sums[c] += entry[c];
-        }
-      });
-    }
-    for (std::size_t c = 0; c < f.size(); ++c) f[c] = rule_->scale() * (table_[0][c] + active.value * f[c]);
+    const double scale = rule_->scale();
+    for (std::size_t c = 0; c < f.size(); ++c) f[c] = scale * (table_[0][c] + active.value * active.sums[c]);
   }
 
   template <class Use>
@@ -230,15 +217,10 @@ class Celled final : public Learner {
   // The use of each member, from its share m of the scores.
   void count_use(const Question& question) {
     residuals_.look(*task_, question, raw_);
-    for (std::size_t f = 0; f < recruiting_->size(); ++f) {
-      const float* const entry = table_[active_.entries[1 + f]];
-      double use = 0;
-      for (std::size_t c = 0; c < outputs_; ++c) {
-        const double m = rule_->scale() * active_.value * entry[c];
-        use += m * residuals_.r[c] + residuals_.h / 2 * m * m;
-      }
-      recruiting_->count_use(f, use);
-    }
+    uses_.resize(recruiting_->size());
+    loops->uses_of_cells(table_[0], active_.entries.data() + 1, uses_.size(), outputs_, rule_->scale() * active_.value,
+                         residuals_.r.data(), residuals_.h / 2, uses_.data());
+    for (std::size_t f = 0; f < uses_.size(); ++f) recruiting_->count_use(f, uses_[f]);
   }
 
   // Keeps the row that was learned. While all rows are kept, thresholds are drawn anew whenever their number has
@@ -276,7 +258,7 @@ class Celled final : public Learner {
   bool sound_ = true;
   std::optional<Recruiting> recruiting_;
   Counter t_ = 0;  // rounds so far
-  std::vector<double> x_, raw_;
+  std::vector<double> x_, raw_, uses_;
   Residuals residuals_;
   std::vector<Counter> cells_;
   ActiveCells active_;

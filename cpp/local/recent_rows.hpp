@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "input/rows.hpp"
+#include "simd/loops.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron {
@@ -66,6 +67,18 @@ class RecentRows {
       if (const double v = (*this)[i][column]; !std::isnan(v)) values.push_back(v);
     std::sort(values.begin(), values.end());
     return values;
+  }
+
+  // What is known of every column without sorting it: its least and largest value, the number of values that are not
+  // missing, and that of fractions. A number above 2^51 may count as a fraction.
+  struct Extents {
+    std::vector<double> low, high, numbers, fractions;
+  };
+  Extents extents() const {
+    const std::vector<double> none(columns_);
+    Extents e{none, none, none, none};
+    loops->extents(values_.data(), size(), columns_, e.low.data(), e.high.data(), e.numbers.data(), e.fractions.data());
+    return e;
   }
 
   // New columns are missing in the rows that are kept.

@@ -74,12 +74,15 @@ class Tiles final : public CellMap {
   // A threshold of a column that has moved goes to where its rank among the kept values is now.
   void follow(const RecentRows& rows) override {
     std::vector<std::vector<double>> moved(columns_);
+    const RecentRows::Extents now = rows.extents();
+    bool any = false;
     for (std::size_t j = 0; j < columns_; ++j) {
-      std::vector<double> sorted = rows.sorted(j);
-      if (sorted.empty() || !ranges_.moved(j, sorted)) continue;
-      ranges_.learn(j, sorted);
-      moved[j] = std::move(sorted);
+      if (!ranges_.moved(j, rows, now)) continue;
+      moved[j] = rows.sorted(j);
+      ranges_.learn(j, moved[j]);
+      any = true;
     }
+    if (!any) return;
     for (std::size_t i = 0; i < thresholds_.size(); ++i) {
       const std::vector<double>& sorted = moved[static_cast<std::size_t>(places_[i])];
       if (!sorted.empty() && thresholds_[i] != never) thresholds_[i] = at_rank(sorted, ranks_[i]);

@@ -13,20 +13,21 @@
 #include <vector>
 
 #include "model/tasks.hpp"
+#include "simd/loops.hpp"
 #include "simd/vectors.hpp"
 #include "state/fields.hpp"
 #include "state/random.hpp"
 
 namespace budgetron {
 
-// The residual r_c of every score, and the curvature h of the loss.
+// The residual r_c of every score, with room for whole lanes, and the curvature h of the loss.
 struct Residuals {
   std::vector<double> r;
   double h = 1;
 
   void look(const Task& task, const Question& question, Vector scores) {
     const std::size_t outputs = scores.size();
-    r.assign(outputs, 0.0);
+    r.assign(whole_lanes<double>(outputs), 0.0);
     h = 1;
     if (outputs > 1) {
       const double top = *std::max_element(scores.begin(), scores.end());

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "simd/cells.hpp"
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
 #include "simd/ferns.hpp"
@@ -211,6 +213,39 @@ void scale(double c, double* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) y[i] *= c;
 }
 
+void extents(const double* x, std::size_t rows, std::size_t columns, double* low, double* high, double* numbers,
+             double* fractions) {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), no_fraction = 0x1.8p52;
+  each(
+      columns,
+      [&](std::size_t j) {
+        Doubles least = all(infinity), most = -least, count{}, broken{};
+        for (std::size_t i = 0; i < rows; ++i) {
+          const Doubles v = load(x + i * columns + j);
+          least = smaller(v, least);
+          most = larger(v, most);
+          count += v == v ? all(1.0) : Doubles{};
+          broken += (v + no_fraction) - no_fraction == v ? Doubles{} : v == v ? all(1.0) : Doubles{};
+        }
+        store(low + j, least);
+        store(high + j, most);
+        store(numbers + j, count);
+        store(fractions + j, broken);
+      },
+      [&](std::size_t j) {
+        low[j] = infinity;
+        high[j] = -infinity;
+        numbers[j] = fractions[j] = 0;
+        for (std::size_t i = 0; i < rows; ++i) {
+          const double v = x[i * columns + j];
+          low[j] = v < low[j] ? v : low[j];
+          high[j] = v > high[j] ? v : high[j];
+          numbers[j] += v == v ? 1 : 0;
+          fractions[j] += v == v && (v + no_fraction) - no_fraction != v ? 1 : 0;
+        }
+      });
+}
+
 template <class R, class T>
 constexpr Reduction<T> reduction = {norm<R, T>,  sparse_norm<R, T>, norms<R, T>,
                                     block<R, T>, sparse<R, T>,      listed<R, T>};
@@ -282,6 +317,10 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .upper_update = upper_update,
     .upper_multiply_update = upper_multiply_update,
     .fern_codes = fern_codes,
+    .extents = extents,
+    .sum_cells = sum_cells,
+    .move_cells = move_cells,
+    .uses_of_cells = uses_of_cells,
 };
 
 }  // namespace budgetron

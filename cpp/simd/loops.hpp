@@ -178,6 +178,16 @@ struct Loops {
   // The cells of ferns, as in ferns.hpp; `members` is a multiple of the lane count.
   void (*fern_codes)(const double* x, const std::int32_t* columns, const double* thresholds, std::size_t members,
                      std::size_t depth, std::uint64_t* codes);
+  // Of each column: its least and largest number, how many numbers are not NaN, and how many of these are not whole. A
+  // number above 2^51 may count as either. Without numbers, the least is infinity.
+  void (*extents)(const double* x, std::size_t rows, std::size_t columns, double* low, double* high, double* numbers,
+                  double* fractions);
+  // Entries of a table of cells, as in cells.hpp; there is room for whole lanes of `sums`, `steps` and r.
+  void (*sum_cells)(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double* sums);
+  void (*move_cells)(float* table, const std::size_t* entries, std::size_t count, std::size_t n, const double* steps,
+                     double z, double q, double drift, double prior, double most);
+  void (*uses_of_cells)(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double factor,
+                        const double* r, double h, double* uses);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.

@@ -102,6 +102,31 @@ BUDGETRON_INLINE Doubles load_doubles(const float* p) {
   return as_doubles(v);
 }
 
+// Whether `count` below may be less than `width`.
+#if defined(__AVX512VL__)
+constexpr bool has_masks = true;
+#else
+constexpr bool has_masks = false;
+#endif
+
+// The first `count` numbers at p as doubles, and 0 in the other lanes.
+BUDGETRON_INLINE Doubles load_doubles(const float* p, [[maybe_unused]] std::size_t count) {
+#if defined(__AVX512VL__)
+  return _mm512_maskz_cvtps_pd(0xff, _mm256_maskz_loadu_ps(static_cast<__mmask8>(0xff >> (width - count)), p));
+#else
+  return load_doubles(p);
+#endif
+}
+// Stores the first `count` lanes as floats.
+BUDGETRON_INLINE void store_singles(float* p, [[maybe_unused]] std::size_t count, Doubles v) {
+#if defined(__AVX512VL__)
+  _mm256_mask_storeu_ps(p, static_cast<__mmask8>(0xff >> (width - count)), _mm512_maskz_cvtpd_ps(0xff, v));
+#else
+  const Halves::Floats floats = __builtin_convertvector(v, Halves::Floats);
+  std::memcpy(p, &floats, sizeof floats);
+#endif
+}
+
 BUDGETRON_INLINE Singles load_singles(const float* p) {
   Singles v;
   std::memcpy(&v, p, sizeof v);

@@ -174,6 +174,30 @@ void ferns() {
   print("fern codes", codes);
 }
 
+void cells() {
+  constexpr std::size_t count = 60;
+  for (const std::size_t n : {1, 2, 3, 7, 8, 11, 40}) {
+    auto table = numbers<float>(count * (n + 1), 0, 2, 20);
+    const auto steps = numbers<double>(whole_lanes<double>(n), -2, 2, 21);
+    std::vector<std::size_t> entries;
+    for (std::size_t i = 0; i < count; ++i) entries.push_back(i * 7 % count * (n + 1));
+    entries.push_back(entries.back());  // an entry may come twice
+    std::vector<double> sums(whole_lanes<double>(n + 1)), uses(count);
+    loops->sum_cells(table.data(), entries.data(), entries.size(), n + 1, sums.data());
+    sums.resize(n + 1);
+    print("sums of cells", sums);
+    loops->move_cells(table.data(), entries.data(), entries.size(), n, steps.data(), 0.3, 0.7, 1e-3, 1.9, 2.0);
+    print("moved cells", table);
+    loops->uses_of_cells(table.data(), entries.data(), count, n, 0.3, steps.data(), 0.1, uses.data());
+    print("uses of cells", uses);
+  }
+  constexpr std::size_t rows = 20, columns = 29;
+  const auto x = numbers<double>(rows * columns, -2, 3, 22);
+  std::vector<double> low(columns), high(columns), present(columns), fractions(columns);
+  loops->extents(x.data(), rows, columns, low.data(), high.data(), present.data(), fractions.data());
+  for (const auto& of_columns : {low, high, present, fractions}) print("extents", of_columns);
+}
+
 void others() {
   print("random", numbers<double>(1000, 0, 1, 12));
   std::vector<double> read;
@@ -204,5 +228,6 @@ int main(int argc, char** argv) {
   vectors();
   factors();
   ferns();
+  cells();
   others();
 }
