@@ -6,21 +6,24 @@
 Client('http://127.0.0.1:8000')
 """
 
+import json
 import random
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from budgetron._util.extras import pip_install
 from budgetron._util.text import shown
+from budgetron.records import plain
 
 PASSING = (408, 425, 429, 500, 502, 503, 504)
 """Statuses after which the same request may succeed."""
-JSON = "application/json"
+LINES = "application/x-ndjson"
+MOST_BYTES = 2**19
+"""Of a batch of a stream: the service takes more."""
 
 
 class ServiceError(Exception):
@@ -119,33 +122,51 @@ class Client:
         self._http.close()
 
     def learn(self, x: Any, y: Any, *, key: str | None = None) -> dict[str, Any]:
-        """Learn one row, or many: ``x`` is then a list of rows, and ``y`` a list of labels.
+        """Learn one row, or many: ``x`` is then a table of rows, and ``y`` has their labels.
+
+        Times are sent as texts, durations as seconds, and NaN, NaT and None as missing.
 
         Parameters
         ----------
-        x : dict, list of numbers, or list of these
+        x : dict, list, 1-D array, list of these, 2-D array, or frame of pandas, polars or pyarrow
             The row or rows.
-        y : label or list of labels
+        y : label, or list, array or column of labels
             The label or labels.
         key : str, optional
             The idempotency key. Give your own to make retries safe across restarts of your program.
         """
-        if _is_one(x):
-            body: Any = {"x": x, "y": y}
-        else:
-            if len(x) != len(y):
-                raise ValueError(f"x has {len(x)} rows, but y has {len(y)} labels.")
-            body = [{"x": row, "y": label} for row, label in zip(x, y, strict=True)]
-        return self._send("learn", body, key or str(uuid.uuid4()))
+        if plain.is_one(x):
+            return self._learn([_labelled(plain.row(x), plain.value(y))], key)
+        rows, labels = list(plain.rows(x)), plain.labels(y)
+        if len(rows) != len(labels):
+            raise ValueError(f"x has {len(rows)} rows, but y has {len(labels)} labels.")
+        return self._learn(list(map(_labelled, rows, labels)), key)
 
-    def learn_stream(self, rows: Iterable[tuple[Any, Any]], batch: int = 500) -> Iterator[dict[str, Any]]:
-        """Learn pairs of row and label in batches; yields the answer to each batch.
+    def learn_stream(
+        self, rows: Iterable[tuple[Any, Any]], batch: int = 500, *, key: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Learn pairs of row and label, or of table and labels, in batches; yields the answer to each.
 
-        The next batch is sent when the one before it is acknowledged, so the order is that of the rows.
+        The next batch is sent when the one before it is acknowledged, so the order is that of the rows. No
+        more than a batch is in memory: so many rows, and half a megabyte unless one row is larger.
+
+        Parameters
+        ----------
+        rows : iterable of pairs
+            The rows and labels, as for `learn`.
+        batch : int
+            The rows of a request at most.
+        key : str, optional
+            What the idempotency keys begin with. With the same key and the same rows, a stream may be sent
+            again from its beginning: what is learned already is not learned twice.
         """
-        source = iter(rows)
-        while pairs := list(islice(source, batch)):
-            yield self.learn([x for x, _ in pairs], [y for _, y in pairs])
+        begin = str(uuid.uuid4()) if key is None else key
+        for i, lines in enumerate(_batches(_lines(rows), batch)):
+            yield self._learn(lines, f"{begin}-{i}")
+
+    def _learn(self, lines: list[bytes], key: str | None) -> dict[str, Any]:
+        body = lines[0] if len(lines) == 1 else b"\n".join(lines)
+        return self._send("learn", body, key or str(uuid.uuid4()))
 
     def predict(
         self,
@@ -156,26 +177,28 @@ class Client:
         explain: bool = False,
         novelty: bool = False,
     ) -> dict[str, Any]:
-        """Predict one row or many; with ``keep`` the answer has ``ids`` for `label`.
+        """Predict one row or many, as `learn` takes them; with ``keep`` the answer has ``ids`` for `label`.
 
         ``ids`` are ids of your own, such as the number of an order: rows that have one are kept.
         With ``explain`` it has ``explanations``: what each column adds to the score. With ``novelty`` it
         says how unlike the rows learned each row is, from 0 to 1.
         """
-        body: Any = {"x": x} if _is_one(x) else [{"x": row} for row in x]
-        if isinstance(ids, str):
-            body |= {"id": ids}
-        elif ids is not None:
-            body = [row | {"id": each} for row, each in zip(body, ids, strict=True)]
+        rows = [plain.row(x)] if plain.is_one(x) else plain.rows(x)
+        lines = [{"x": row} for row in rows]
+        if ids is not None:
+            names = [ids] if isinstance(ids, str) else ids
+            lines = [line | {"id": name} for line, name in zip(lines, names, strict=True)]
+        body = b"\n".join(map(_json, lines))
         flags = {"keep": keep, "explain": explain, "novelty": novelty}
         query = "&".join(f"{name}=1" for name, wanted in flags.items() if wanted)
         return self._send(f"predict?{query}" if query else "predict", body, None)
 
-    def label(self, ids: int | str | Sequence[int | str], y: Any) -> dict[str, Any]:
-        """Learn kept rows with their labels."""
+    def label(self, ids: Any, y: Any) -> dict[str, Any]:
+        """Learn kept rows with their labels: one id and its label, or lists, arrays or columns of both."""
         if isinstance(ids, int | str):
-            return self._send("label", {"id": ids, "y": y}, None)
-        return self._send("label", [{"id": i, "y": one} for i, one in zip(ids, y, strict=True)], None)
+            return self._send("label", {"id": ids, "y": plain.value(y)}, None)
+        pairs = zip(plain.listed(ids), plain.labels(y), strict=True)
+        return self._send("label", [{"id": i, "y": one} for i, one in pairs], None)
 
     def describe(self) -> dict[str, Any]:
         """The description of the model: version, metrics, sizes."""
@@ -291,6 +314,29 @@ class Client:
         """Let a frozen model learn again."""
         return self._send("thaw", None, None, "POST")
 
+    def add_challenger(
+        self, name: str, algorithm: str = "auto", *, replay: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        """Let one more model learn the same rows, under a name of its own.
+
+        Parameters
+        ----------
+        name : str
+            The name, with which a client predicts with it, or an alias can be set to it.
+        algorithm : str
+            What it learns with.
+        replay : bool
+            Whether it learns the rows that the log has; else it learns from now on.
+        more
+            ``parameters`` of the algorithm, ``seed`` and ``encoder``, as for a new model.
+        """
+        body = {"algorithm": algorithm, "replay": replay} | more
+        return self._send(f"challengers/{name}", body, None, "PUT")
+
+    def comparison(self) -> dict[str, Any]:
+        """How the model and its challengers compare: error, log loss, time, memory by window; tests."""
+        return self._send("comparison", None, None)
+
     def rename(self, to: str) -> dict[str, Any]:
         """Give the model another name. Its aliases stay its own, and this client goes on with it."""
         answer = self._send("rename", {"to": to}, None)
@@ -313,16 +359,19 @@ class Client:
 
     def _send(self, path: str, body: Any, key: str | None, method: str | None = None) -> dict[str, Any]:
         headers = {} if key is None else {"Idempotency-Key": key}
+        if isinstance(body, bytes):
+            headers["Content-Type"] = LINES
         method = method or ("GET" if body is None else "POST")
         answer: dict[str, Any] = self._answer(method, path, body, headers).json()
         return answer
 
     def _answer(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
         """The answer to a request, which is sent again as long as that may help."""
+        content = {"content" if isinstance(body, bytes) else "json": body}
         for attempt in range(self.retries + 1):
             last = attempt == self.retries
             try:
-                answer = self._http.request(method, path, json=body, headers=headers)
+                answer = self._http.request(method, path, headers=headers, **content)
             except self._passing as error:
                 if last:
                     raise ServiceError(f"{self.url}: cannot be reached: {shown(error)}.") from error
@@ -342,9 +391,35 @@ class Client:
         time.sleep(seconds)
 
 
-def _is_one(x: Any) -> bool:
-    """Whether x is one row, not a list of rows."""
-    return not (isinstance(x, Sequence) and len(x) > 0 and isinstance(x[0], Mapping | Sequence))
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _labelled(row: Any, label: Any) -> bytes:
+    return _json({"x": row, "y": label})
+
+
+def _lines(rows: Iterable[tuple[Any, Any]]) -> Iterator[bytes]:
+    """Each row with its label, as JSON."""
+    for x, y in rows:
+        if plain.is_one(x):
+            yield _labelled(plain.row(x), plain.value(y))
+        else:
+            pairs = zip(plain.rows(x), plain.labels(y), strict=True)
+            yield from (_labelled(row, label) for row, label in pairs)
+
+
+def _batches(lines: Iterable[bytes], rows: int) -> Iterator[list[bytes]]:
+    """Some lines at a time."""
+    batch, size = list[bytes](), 0
+    for line in lines:
+        if batch and (len(batch) == rows or size + len(line) > MOST_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(line)
+        size += len(line)
+    if batch:
+        yield batch
 
 
 def _moment(moment: Any) -> Any:

@@ -191,8 +191,16 @@ def offline(folder):
     return b"".join(model_files.encoded(model))
 
 
-def offline_history(folder):
-    """The bytes of the model that does what the log says, with roll-backs and resets, offline."""
+def offline_history(folder, name=""):
+    """The bytes of the model that does what the log says; ``name`` is that of a challenger now."""
+    return offline_models(folder)[name]
+
+
+def offline_models(folder):
+    """The bytes of the models that do what the log says, with roll-backs, resets and challengers, offline.
+
+    By the names of challengers; the model of the folder has none. None where nothing is learned.
+    """
     requests = logged(folder)
     changes = {each.first: json.loads(each.body) for each in requests if each.media == CHANGE}
     wanted = {change["to"] for change in changes.values()}
@@ -202,26 +210,58 @@ def offline_history(folder):
         if each.media != CHANGE
         for i, row in enumerate(rows_of(each))
     }
-    model = settings.read(Path(folder)).estimator()
-    states = {0: copy.deepcopy(model)}
-    for number in range(requests[-1].end):
+    first = settings.read(Path(folder))
+    known, waiting = {"": (first, first.estimator())}, []
+    states = {0: copy.deepcopy(known)}
+    end = requests[-1].end
+    for number in range(end):
         if number in rows:
-            model.partial_fit([rows[number]["x"]], [rows[number]["y"]])
-        else:
-            model = _changed(states, rows, number, **changes[number])
+            waiting.append(rows[number])
+        if number + 1 in wanted or number + 1 in changes or number + 1 == end:
+            for _, model in known.values():
+                _learn_offline(model, waiting)
+            waiting = []
+        if number in changes:
+            known = _changed(known, states, rows, number, **changes[number])
         if number + 1 in wanted:
-            states[number + 1] = copy.deepcopy(model)
-    return b"".join(model_files.encoded(model))
+            states[number + 1] = copy.deepcopy(known)
+    return {
+        name: b"".join(model_files.encoded(model)) if hasattr(model, "fitted_") else None
+        for name, (_, model) in known.items()
+    }
 
 
-def _changed(states, rows, number, what, to, replay, left_out):
-    """The model after a roll-back or a reset; every row that is replayed must be one that it takes."""
-    assert what == ("roll back" if to or replay else "reset")
-    model = copy.deepcopy(states[to])
-    for again in range(to, number) if replay else ():
-        if again in rows and not any(begin <= again < end for begin, end in left_out):
-            model.partial_fit([rows[again]["x"]], [rows[again]["y"]])
-    return model
+def _learn_offline(model, rows):
+    if not rows:
+        return
+    model.partial_fit([row["x"] for row in rows], [row["y"] for row in rows])
+
+
+def _changed(known, states, rows, number, what, to, replay, left_out, name="", new_name="", **more):
+    """The models after a change; every row that is replayed must be one that they take."""
+    known, changed = dict(known), []
+    if what == "remove challenger":
+        del known[name]
+    elif what == "rename challenger":
+        known[new_name] = known.pop(name)
+    elif what == "add challenger":
+        chosen = settings.settings_of(more["settings"])
+        known[name] = chosen, chosen.estimator()
+        changed = [name]
+    else:
+        assert what == ("roll back" if to or replay else "reset")
+        then, changed = copy.deepcopy(states[to]), list(known)
+        for each, (chosen, _) in known.items():
+            was = then.get(each, (None, None))
+            known[each] = was if was[0] == chosen else (chosen, chosen.estimator())
+    again = [
+        rows[i]
+        for i in (range(to, number) if replay else ())
+        if i in rows and not any(begin <= i < end for begin, end in left_out)
+    ]
+    for each in changed:
+        _learn_offline(known[each][1], again)
+    return known
 
 
 def learn(client, body, headers=JSON, query=""):

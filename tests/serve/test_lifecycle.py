@@ -19,7 +19,7 @@ from budgetron.serve.archive import Archive, Kept
 from budgetron.serve.limits import Limits
 from budgetron.serve.tokens import Tokens, _digest
 from tests.helpers.command import called
-from tests.helpers.served import SMALL, bodies, offline_history, served
+from tests.helpers.served import SMALL, bodies, offline_history, offline_models, served
 from tests.serve.conftest import ROWS, learn, until
 from tests.serve.test_replica import following
 
@@ -513,12 +513,13 @@ def test_a_replica_begins_with_a_model_that_was_reset(inside):
 
 
 class Clients:
-    """Clients that learn, switch an alias and roll back until the service has gone."""
+    """Clients that learn, switch an alias, roll back, and change challengers until the service has gone."""
 
     def __init__(self, server, turn, seed):
         self.server, self.turn, self.draw = server, turn, random.Random(seed)
         self.learned, self.switched, self.sent = [], [], []
-        work = [partial(self._learn, c) for c in range(3)] + [self._switch, self._roll_back]
+        work = [partial(self._learn, c) for c in range(3)]
+        work += [self._switch, self._roll_back, self._challenge]
         self.threads = [threading.Thread(target=self._until_gone, args=(each,)) for each in work]
         for thread in self.threads:
             thread.start()
@@ -539,7 +540,7 @@ class Clients:
             self.learned.append((i, len(rows), answer.json()["first"]))
 
     def _switch(self, http):
-        name = "ab"[len(self.switched) % 2]
+        name = ["a", "b", "beside-a"][len(self.switched) % 3]
         self.switched.append([name, False])
         self.switched[-1][1] = http.put("/v1/aliases/champion", json={"model": name}).status_code == 200
         time.sleep(self.draw.uniform(0, 0.01))
@@ -559,6 +560,24 @@ class Clients:
         assert http.post(f"{path}/rollback", json=body).status_code in (200, 503)
         time.sleep(self.draw.uniform(0, 0.02))
 
+    def _challenge(self, http):
+        of = self.draw.choice("ab")
+        name, other = f"other-{of}", f"another-{of}"
+        for each in self.draw.sample([name, other], 2):
+            body = CHALLENGER | {"seed": self.draw.randrange(9), "replay": self.draw.random() < 0.3}
+            done = [
+                http.put(f"/v1/models/{of}/challengers/{each}", json=body),
+                http.post(f"/v1/models/{name}/rename", json={"to": other}),
+                http.get(f"/v1/models/{of}/comparison"),
+            ]
+            if self.draw.random() < 0.5:
+                done.append(http.delete(f"/v1/models/{each}"))
+            assert {answer.status_code for answer in done} <= {200, 201, 404, 409, 503}
+            time.sleep(self.draw.uniform(0, 0.02))
+
+
+CHALLENGER = {"algorithm": "rbp", "parameters": {"budget": 5, "kernel": {"type": "Gaussian", "gamma": 0.5}}}
+
 
 def killed(folder, kills, seed):
     """Kill the service again and again; checks at each start that the alias is one that was set."""
@@ -567,6 +586,7 @@ def killed(folder, kills, seed):
         for name in "ab":
             learner = {"algorithm": "fogd", "parameters": FOGD}
             server.http.put(f"/v1/models/{name}", json=learner).raise_for_status()
+        server.http.put("/v1/models/a/challengers/beside-a", json=CHALLENGER).raise_for_status()
         server.http.put("/v1/aliases/champion", json={"model": "a"}).raise_for_status()
         server.kill()
     for turn in range(1, kills + 1):
@@ -588,18 +608,30 @@ def killed(folder, kills, seed):
 
 def check_killed(folder, turns):
     with served(folder, "--keep-log") as server:
-        files = {name: server.http.get(f"/v1/models/{name}/model/file") for name in "ab"}
+        known = server.http.get("/v1/models").json()["models"]
+        of = {each["name"]: each.get("challenger_of") for each in known}
+        files = {name: server.http.get(f"/v1/models/{name}/model/file") for name in of}
+        compared = [server.http.get(f"/v1/models/{name}/comparison").json() for name in "ab"]
         assert server.stop() == 0
+    for folder_name in "ab":
+        learned = offline_models(folder / folder_name)
+        assert set(learned) == {"", *(name for name, beside in of.items() if beside == folder_name)}
+        for name, wanted in learned.items():
+            file = files[name or folder_name]
+            assert (file.content if file.status_code == 200 else None) == wanted
+    for each in compared:
+        assert (
+            len({one["rows"] + one["refused"] for one in each["models"] if one["since"] == each["since"]})
+            <= 1
+        )
     found = Counter()
-    for name, file in files.items():
+    for name in "ab":
         parts = bodies(folder / name)
         numbers = {row["x"]["i"]: first for first, rows in parts for row in rows}
         found.update(rows[0]["x"]["i"] for _, rows in parts)
         for clients in turns:
             for i, _, first in clients.learned:
                 assert numbers.get(i, first) == first
-        if file.status_code == 200:  # not if it was reset at last
-            assert file.content == offline_history(folder / name)
     acknowledged = [i for clients in turns for i, *_ in clients.learned]
     assert all(found[i] == 1 for i in acknowledged)
     assert max(found.values()) == 1

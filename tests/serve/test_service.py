@@ -113,7 +113,7 @@ def test_folders_of_other_versions_are_refused_with_a_sentence(inside):
     with sqlite3.connect(client.folder / "log.sqlite") as db:
         db.execute("pragma user_version=7")
     db.close()
-    with pytest.raises(DataError, match="has log format 7, this version reads 2"), inside():
+    with pytest.raises(DataError, match="has log format 7, this version reads 3"), inside():
         pass
 
 

@@ -13,6 +13,7 @@ from budgetron.estimators.online import answers_of, progressive
 from budgetron.estimators.online import begin as begin_row
 from budgetron.evaluate.drift.experts import Sample
 from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.metrics.calibration import EPSILON
 from budgetron.evaluate.record import Record
 from budgetron.model.labels import KnownLabels, Scored
 from budgetron.streams import Block
@@ -69,6 +70,25 @@ def learned_before(estimator: Estimator, error: Any, block: Block) -> Learned | 
         return None
     predicted = answers_of(estimator, estimator.fitted_).predictions(pieces)
     return Learned(predicted, pieces, np.array(block.y[: len(predicted)]))
+
+
+def losses(parts: Sequence[Learned], labels: KnownLabels | None, *, probable: bool) -> tuple[Any, Any]:
+    """The loss of each row, and its log loss, which is None if there are no probabilities.
+
+    The loss is 1 for a mistake and 0 otherwise; of a target it is the absolute error. ``labels`` are those
+    that the model knows now; None for targets.
+    """
+    y = np.concatenate([part.y for part in parts])
+    predicted = np.concatenate([part.predicted for part in parts])
+    if labels is None:
+        with np.errstate(all="ignore"):
+            return np.abs(predicted.astype(float) - y.astype(float)), None
+    wrong = (predicted != y).astype(float)
+    if not probable:
+        return wrong, None
+    shares = np.exp(labels.log_probabilities(_merged([piece for part in parts for piece in part.pieces])))
+    right = shares[np.arange(len(y)), np.searchsorted(labels.classes, y)]
+    return wrong, -np.log(np.clip(right, EPSILON, 1 - EPSILON))
 
 
 class ProgressiveMetrics:

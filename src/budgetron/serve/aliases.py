@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -29,11 +30,10 @@ class Aliases:
 
     def __init__(self, folder: Path) -> None:
         self._path, self.by_name = folder / FILE, dict[str, str]()
+        self._renaming: tuple[str, str] | None = None
         if self._path.exists():
             document = self._read()
-            self.by_name = document.aliases
-            if document.renaming is not None:
-                self._end_renaming(folder, *document.renaming)
+            self.by_name, self._renaming = document.aliases, document.renaming
 
     def _read(self) -> _Document:
         try:
@@ -44,9 +44,12 @@ class Aliases:
             raise DataError(f"{self._path}: cannot be read: {error}: restore a backup.") from None
         return document
 
-    def _end_renaming(self, folder: Path, old: str, new: str) -> None:
-        """The service ended while it renamed a model: the folder tells whether it came to that."""
-        if (folder / new).is_dir() and not (folder / old).exists():
+    def settle(self, models: Collection[str]) -> None:
+        """The service may have ended while it renamed a model: their names tell whether it came to that."""
+        if self._renaming is None:
+            return
+        old, new = self._renaming
+        if new in models and old not in models:
             self.rename(old, new)
         else:
             self.write(self.by_name)

@@ -1,28 +1,28 @@
-"""Roll-backs and resets: entries of the log, so that its history says which model there was at each row.
+"""Roll-backs, resets and challengers: entries of the log, so that it says which models there were when.
 
 A change takes one number, as a row does: so every version is one model, before the change and after it.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from budgetron._util.errors import DataError
-from budgetron.evaluate.progressive import Estimator
+from budgetron.evaluate.progressive import Learned
 from budgetron.serve import archive, snapshot
 from budgetron.serve.entries import CHANGE, LoggedRequest
-from budgetron.serve.learning import learn_group
 from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, parse
-from budgetron.serve.settings import Settings
-from budgetron.serve.tally import Tally
+from budgetron.serve.settings import settings_of
+from budgetron.serve.team import Member, Team, look
 
 BATCH = 5000  # rows that are learned together
 Range = tuple[int, int]
@@ -34,12 +34,19 @@ class ReplayError(DataError):
 
 
 class Change(Struct):
-    """The model begins again as it was after row ``to``, and may learn the rows since then."""
+    """The models begin again as they were after row ``to``, and may learn the rows since then.
 
-    what: str  # "roll back" or "reset"
+    Or a challenger is added, which has learned nothing and may learn the rows since ``to``; or it gets
+    another name, or is removed.
+    """
+
+    what: str  # "roll back", "reset", "add challenger", "rename challenger" or "remove challenger"
     to: int = 0  # 0: a model that has learned nothing
     replay: bool = False
     left_out: list[Range] = []  # rows that are not replayed
+    name: str | UnsetType = UNSET  # of a challenger
+    settings: dict[str, Any] | UnsetType = UNSET  # of one that is added
+    new_name: str | UnsetType = UNSET
 
     @property
     def body(self) -> bytes:
@@ -65,12 +72,11 @@ class LeftOut(Struct, forbid_unknown_fields=True, rename={"begin": "from"}):
 
 
 class Changed(NamedTuple):
-    """What a change leaves: the model, its metrics, and how many rows were replayed."""
+    """What a change leaves: the models, and how many rows were replayed."""
 
-    estimator: Estimator
-    tally: Tally
-    replayed: int
-    refused: int  # rows that this model does not take
+    team: Team
+    replayed: int = 0
+    refused: int = 0  # rows that the model of the folder, or the challenger that is added, does not take
 
 
 def change_of(request: LoggedRequest) -> Change:
@@ -86,30 +92,68 @@ def rows_of(request: LoggedRequest) -> Rows:
     return rows
 
 
-def changed(folder: Path, settings: Settings, log: Log, change: Change, until: int) -> Changed:
-    """Make a change again: from the snapshot that it names, and the rows of the log since then."""
-    estimator, chain, metrics = settings.estimator(), log.state.id, None
-    if change.to:
-        kept = snapshot.read(folder / archive.FOLDER, change.to)
-        estimator, chain, metrics = kept.estimator, kept.chain, kept.tally
-    tally = Tally(estimator)
-    if metrics:
-        tally.restore(metrics)
+def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> Changed:
+    """Make a change again: from the snapshot that it names, and the rows of the log since then.
+
+    ``until`` is the number of the change. The members of ``team`` are not changed.
+    """
+    team = replace(team)
+    name = "" if change.name is UNSET else change.name
+    if change.what == "remove challenger":
+        team.remove(name)
+    elif change.what == "rename challenger":
+        assert change.new_name is not UNSET
+        team.rename(name, change.new_name)
+    elif change.what == "add challenger":
+        assert change.settings is not UNSET
+        new = Member.new(settings_of(change.settings))
+        counts = _replayed([new], log, change, None, until, own=False)
+        team.add(name, new, until + 1)
+        return Changed(team, *counts)
+    else:
+        kept = None if change.to == 0 else snapshot.read(folder / archive.FOLDER, change.to)
+        then = Team(Member.new(team.own.settings)) if kept is None else kept.team(team.own.settings)
+        team.own = then.own
+        team.challengers = {name: _as_then(each, then, name) for name, each in team.challengers.items()}
+        team.anew(until + 1)
+        chain = log.state.id if kept is None else kept.chain
+        return Changed(team, *_replayed([team.own, *team.challengers.values()], log, change, chain, until))
+    return Changed(team)
+
+
+def _as_then(now: Member, then: Team, name: str) -> Member:
+    """A challenger as it was; one that was not there, or was another one, begins anew."""
+    was = then.challengers.get(name)
+    return was if was is not None and was.settings == now.settings else Member.new(now.settings)
+
+
+def _replayed(
+    members: Sequence[Member],
+    log: Log,
+    change: Change,
+    chain: bytes | None,
+    until: int,
+    own: bool = True,
+) -> tuple[int, int]:
+    """Let models learn the rows of a change; how many the first one learned and refused.
+
+    ``own`` says whether that is the model of the folder. Alarms were told when the rows came.
+    """
     replayed = refused = 0
-    if change.replay:
-        for batch in _batches(_until(log, change.to, chain, until), change.left_out):
-            estimator, outcomes = learn_group(estimator, batch, UNLIMITED, tally.watched)
-            for rows, outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, Problem):
-                    refused += len(rows)
-                else:
-                    replayed += len(rows)
-                    tally.add(outcome, estimator)
-                    tally.watch(rows, outcome, 0)  # alarms that were told when the rows came
-    return Changed(estimator, tally, replayed, refused)
+    requests = _until(log, change.to, chain, until) if change.replay else iter(())
+    for batch in _batches(requests, change.left_out):
+        for member in members:
+            outcomes = member.learn(batch)
+            look(member.tally, batch, outcomes, 0, own and member is members[0])
+            if member is members[0]:
+                rows = [len(each) for each in batch]
+                good = [isinstance(each, Learned) for each in outcomes]
+                replayed += sum(n for n, taken in zip(rows, good, strict=True) if taken)
+                refused += sum(n for n, taken in zip(rows, good, strict=True) if not taken)
+    return replayed, refused
 
 
-def _until(log: Log, after: int, chain: bytes, until: int) -> Iterator[LoggedRequest]:
+def _until(log: Log, after: int, chain: bytes | None, until: int) -> Iterator[LoggedRequest]:
     """The requests of clients from one row to another: those of all branches, in their order."""
     for request in log.replay(after, chain):
         if request.first >= until:

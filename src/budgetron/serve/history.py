@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -22,29 +23,34 @@ EACH = 1000
 POINTS = 2000
 """Points of the curves that are kept; of the older half every second goes when there are more."""
 TABLES = """
-create table if not exists events(number integer primary key autoincrement, version integer not null,
-    what text not null, key text unique, document blob not null);
-create index if not exists kinds on events(what, number);
-create table if not exists points(version integer primary key, document blob not null);
+create table if not exists events(number integer primary key autoincrement, model text not null,
+    version integer not null, what text not null, key text, document blob not null, unique(model, key));
+create index if not exists kinds on events(model, what, number);
+create table if not exists points(model text not null, version integer not null, document blob not null,
+    primary key(model, version));
 create table if not exists delivered(name text primary key, number integer not null);
 """
 _THIN = """
-delete from points where version in (
-    select version from (select version, row_number() over (order by version) as place from points)
+delete from points where model = ? and version in (
+    select version from (
+        select version, row_number() over (order by version) as place from points where model = ?)
     where place < ? and place % 2 = 0)
 """
 encode, decode = msgspec.json.encode, msgspec.json.decode
 
 
 class History:
-    """The history of a model, in its folder, or in memory. Threads may share it."""
+    """The history of a model, in its folder, or in memory. Threads may share it.
+
+    Challengers of the model have a part of it, see `of`.
+    """
+
+    name = ""  # of the challenger
 
     def __init__(self, folder: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._path = None if folder is None else folder / FILE
         self._db = self._opened()
-        self._points = self._db.execute("select count(*) from points").fetchone()[0]
-        self._newest = self.last_number()
         self.changed = threading.Condition()  # told of every event
 
     def _opened(self) -> sqlite3.Connection:
@@ -59,6 +65,24 @@ class History:
             db.close()
             raise
         return db
+
+    def of(self, name: str) -> "History":
+        """The part of a challenger, in the same file."""
+        part = copy(self)
+        part.name = name
+        return part
+
+    def rename(self, name: str, to: str) -> None:
+        """Give the part of a challenger another name."""
+        with self._transaction() as run:
+            for table in ("events", "points"):
+                run(f"update {table} set model = ? where model = ?", (to, name))
+
+    def forget(self, name: str) -> None:
+        """Remove the part of a challenger."""
+        with self._transaction() as run:
+            for table in ("events", "points"):
+                run(f"delete from {table} where model = ?", (name,))
 
     def close(self) -> None:
         """Close the file."""
@@ -86,49 +110,56 @@ class History:
         document = {"at": round(time.time(), 3), "version": version, "what": what} | dict(more)
         with self._transaction() as run:
             new = run(
-                "insert or ignore into events(version, what, key, document) values(?, ?, ?, ?)",
-                (version, what, key, encode(document)),
+                "insert or ignore into events(model, version, what, key, document) values(?, ?, ?, ?, ?)",
+                (self.name, version, what, key, encode(document)),
             )
             if not new.rowcount:
                 return None
             number = new.lastrowid
-            oldest = "select number from events where what = ? order by number desc limit 1 offset ?"
-            run(f"delete from events where what = ? and number <= ({oldest})", (what, what, EACH))
+            of = (self.name, what)
+            oldest = "select number from events where model = ? and what = ? order by number desc"
+            old = f"number <= ({oldest} limit 1 offset ?)"
+            run(f"delete from events where model = ? and what = ? and {old}", (*of, *of, EACH))
         with self.changed:
-            self._newest = number
             self.changed.notify_all()
         return {"number": number} | document
 
     def wait(self, after: int, ended: threading.Event) -> None:
         """Wait for an event after a number, or for the end."""
         with self.changed:
-            self.changed.wait_for(lambda: ended.is_set() or self._newest > after, timeout=60.0)
+            self.changed.wait_for(lambda: ended.is_set() or self.last_number() > after, timeout=60.0)
 
     def put(self, events: list[dict[str, Any]]) -> None:
         """Add events with their numbers, as another service has them."""
         with self._transaction() as run:
             for each in events:
                 document = {name: value for name, value in each.items() if name != "number"}
-                values = (each["number"], each["version"], each["what"], encode(document))
+                values = (each["number"], self.name, each["version"], each["what"], encode(document))
                 run(
-                    "insert or ignore into events(number, version, what, document) values(?, ?, ?, ?)",
+                    "insert or ignore into events(number, model, version, what, document) values(?, ?, ?, ?, ?)",
                     values,
                 )
 
     def events(self, after: int, most: int, what: str | None = None) -> list[dict[str, Any]]:
         """The oldest events after a number."""
         chosen, values = ("", ()) if what is None else ("and what = ?", (what,))
-        query = f"select number, document from events where number > ? {chosen} order by number limit ?"
-        with self._lock:
-            found = self._db.execute(query, (after, *values, most)).fetchall()
-        return [{"number": number} | decode(document) for number, document in found]
+        query = f"number > ? and model = ? {chosen} order by number limit ?"
+        return [event for _, event in self._events(query, (after, self.name, *values, most))]
+
+    def all_events(self, after: int, most: int) -> list[tuple[str, dict[str, Any]]]:
+        """The oldest events after a number, with the names of the challengers that they are of."""
+        return self._events("number > ? order by number limit ?", (after, most))
 
     def last(self, most: int) -> list[dict[str, Any]]:
         """The newest events, oldest first."""
+        found = self._events("model = ? order by number desc limit ?", (self.name, most))
+        return [event for _, event in reversed(found)]
+
+    def _events(self, where: str, values: tuple[Any, ...]) -> list[tuple[str, dict[str, Any]]]:
+        query = f"select number, model, document from events where {where}"
         with self._lock:
-            query = "select number from events order by number desc limit 1 offset ?"
-            found = self._db.execute(query, (most,)).fetchone()
-        return self.events(found[0] if found else 0, most)
+            found = self._db.execute(query, values).fetchall()
+        return [(model, {"number": number} | decode(document)) for number, model, document in found]
 
     def last_number(self) -> int:
         """The number of the newest event."""
@@ -140,17 +171,16 @@ class History:
     def add_point(self, version: int, document: bytes) -> None:
         """Add a point of the curves."""
         with self._transaction() as run:
-            before = run("select count(*) from points where version = ?", (version,)).fetchone()[0]
-            run("insert or replace into points values(?, ?)", (version, document))
-            self._points += 1 - before
-            if self._points > POINTS:
-                self._points -= run(_THIN, (self._points // 2,)).rowcount
+            run("insert or replace into points values(?, ?, ?)", (self.name, version, document))
+            [points] = run("select count(*) from points where model = ?", (self.name,)).fetchone()
+            if points > POINTS:
+                run(_THIN, (self.name, self.name, points // 2))
 
     def points(self, after: int = -1) -> list[tuple[int, bytes]]:
         """The points of the curves after a version."""
+        query = "select version, document from points where model = ? and version > ? order by version"
         with self._lock:
-            query = "select version, document from points where version > ? order by version"
-            return self._db.execute(query, (after,)).fetchall()
+            return self._db.execute(query, (self.name, after)).fetchall()
 
     # ---- webhooks
 

@@ -40,6 +40,7 @@ class Job:
     key: str | None = None
     digest: bytes = b""
     place: Place | None = None  # in the messages of a broker, if it is from there
+    asked: str = ""  # the challenger that was asked, and answers
     size: int = 0  # bytes of the queue
     rows: int = 0  # of the queue
     result: bytes | Problem | None = None  # None: there is something to do
@@ -63,6 +64,7 @@ class Learn(Job):
     label: str = "y"
     parsed: Rows = NO_ROWS
     learned: Learned | None = None
+    answered: Learned | None = None  # what the model that was asked has learned
 
 
 @dataclass
@@ -92,7 +94,7 @@ class Snapshot(Job):
 
 @dataclass
 class Replace(Job):
-    """Roll the model back, or reset it; ``change`` gives the change when it is this job's turn."""
+    """Change which models there are, or what they are; ``change`` gives the change when it is its turn."""
 
     change: Callable[[], Change] = field(default=lambda: Change("reset"))
 
@@ -107,3 +109,5 @@ class Work:
     snapshot_version: int = 0
     snapshot_time: float = field(default_factory=time.monotonic)  # of the last snapshot, or the start
     unsaved: str | None = None  # why the last snapshot failed
+    trouble: str | None = None  # why nothing is learned
+    frozen: bool = False  # nothing is learned, because someone wanted it so

@@ -3,10 +3,11 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import UNSET, Meta, Struct, to_builtins
 from starlette.responses import Response
 
 from budgetron._util.errors import DataError
@@ -16,12 +17,13 @@ from budgetron.serve.jobs import Advance, Replace
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, digest_of, document_of
 from budgetron.serve.retention import Wanted
-from budgetron.serve.routes import answer_of
+from budgetron.serve.routes import NewLearner, answer_of
 from budgetron.serve.rows import JSON
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
 from budgetron.serve.webhooks import Webhook, Webhooks
 
+T = TypeVar("T")
 MODEL, ALIAS = "/v1/models/{model}", "/v1/aliases/{alias}"
 
 
@@ -135,9 +137,36 @@ async def remove_webhook(_: Service, model: ServedModel, request: Request) -> Re
 
 
 def _webhooks(model: ServedModel) -> Webhooks:
-    if model.webhooks is None:
+    webhooks = model.stream.webhooks
+    if webhooks is None:
         raise Problem("read-only", "this is a replica: set webhooks at the leader.")
-    return model.webhooks
+    return webhooks
+
+
+class NewChallenger(NewLearner):
+    """A challenger to be created, as a model is; it has the task of the model beside which it learns."""
+
+    replay: bool = False
+
+
+@ModelEndpoint(
+    "PUT", of_a_model("challengers/{challenger}"), role="admin", body={JSON: NewChallenger}, status=201
+)
+async def challenge(service: Service, model: ServedModel, request: Request) -> Response:
+    """Let one more model learn the same rows, from now on, or also those that the log has."""
+    document, _ = await document_of(request, NewChallenger)
+    name, stream = request.path_params["challenger"], model.stream
+    chosen = document.settings(stream.settings.task)
+    if document.encoder is UNSET:
+        chosen = replace(chosen, encoder=stream.settings.encoder)
+    change = partial(service.models.challenge, stream.name, name, chosen, document.replay)
+    return as_json(await _changed(change), 201)
+
+
+@ModelEndpoint("GET", of_a_model("comparison"), role="read")
+async def comparison(_: Service, model: ServedModel, __: Request) -> Response:
+    """Compare a model with its challengers: errors, log loss, time and memory by window, and tests."""
+    return as_json(await asyncio.to_thread(model.comparison))
 
 
 @Endpoint("GET", ("/v1/aliases",), role="read")
@@ -169,7 +198,7 @@ async def remove_alias(service: Service, request: Request) -> Response:
     return as_json({"removed": alias})
 
 
-async def _changed(change: Callable[[], Any]) -> Any:
+async def _changed(change: Callable[[], T]) -> T:
     """Make a change of the folder, in a thread, since it waits for the disk."""
     try:
         return await asyncio.to_thread(change)

@@ -4,24 +4,30 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future as ThreadFuture
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from budgetron._util.errors import DataError
+from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
 from budgetron.serve import log, retention, settings, snapshot
 from budgetron.serve.aliases import Aliases
 from budgetron.serve.archive import Archive
+from budgetron.serve.challengers import Challenger
 from budgetron.serve.changes import Change, LeftOut, change_of
+from budgetron.serve.comparison import Comparison
 from budgetron.serve.end import FILE as END
 from budgetron.serve.entries import FILE as LOG
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.history import opened
-from budgetron.serve.jobs import Job
+from budgetron.serve.jobs import Job, Published, Replace
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
@@ -29,6 +35,8 @@ from budgetron.serve.replay import restored
 from budgetron.serve.retention import Wanted
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import Settings
+from budgetron.serve.tally import Tally
+from budgetron.serve.team import OWN, Member, Team
 from budgetron.serve.webhooks import Webhooks
 from budgetron.serve.writer import Writer
 
@@ -43,6 +51,8 @@ class Model(ServedModel):
 
     log: Log
     webhooks: Webhooks
+    challengers: dict[str, Challenger]
+    compared: Comparison | None  # if there are challengers
 
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)
@@ -51,18 +61,30 @@ class Model(ServedModel):
             self.retention = retention.read(folder, limits)
             self.log.retain(self.retention)
             self.archive = Archive(folder, limits)
-            published, tally, replayed, alarms = restored(folder, chosen, self.log)
+            team, version, replayed, alarms = restored(folder, chosen, self.log)
             history = opened(folder)
         except BaseException:
             self.log.close()
             raise
-        super().__init__(name, limits, chosen, published, tally, history)
-        self.alarm(alarms)
-        self.events.load(history)
-        self.work.snapshot_version = published.version - replayed
+        published = Published(team.own.estimator, version)
+        super().__init__(name, limits, chosen, published, team.own.tally, history)
+        self.work.snapshot_version = version - replayed
         self.frozen = (folder / FROZEN).exists()
         self.webhooks = Webhooks(folder, limits, history, self.log.state.id.hex()[:16])
         self.writer = self.thread = Writer(self, self.log, self.archive)
+        self.challengers = {}
+        self.adopt(team, version)
+        for each, alarm in alarms:
+            if each == OWN or each in self.challengers:
+                self.named(each).alarm([alarm])
+        self.events.load(history)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin to learn, and to send events to webhooks."""
+        for each in self.challengers.values():
+            each.start(loop)
+        super().start(loop)
+        self.webhooks.start(self.name)
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
@@ -75,6 +97,76 @@ class Model(ServedModel):
     def submit(self, job: Job) -> None:
         """Queue a job for the writer, or raise a `Problem`."""
         self.writer.submit(job)
+
+    # ---- from the writer
+
+    def named(self, name: str) -> ServedModel:
+        """The model itself, or a challenger."""
+        return self if name == OWN else self.challengers[name]
+
+    def team(self) -> Team:
+        """The model with its challengers, as they are now."""
+        beside = {
+            name: Member(each.settings, each.published.estimator, each.tally)
+            for name, each in self.challengers.items()
+        }
+        return Team(Member(self.settings, self.published.estimator, self.tally), beside, self.compared)
+
+    def adopt(self, team: Team, version: int) -> None:
+        """Have other models from now on."""
+        now = dict[str, Challenger]()
+        for name, member in team.challengers.items():
+            now[name] = self.challengers.get(name) or Challenger(name, self, member, version)
+            now[name].tally = member.tally
+        self.tally, self.compared, self.challengers = team.own.tally, team.comparison, now
+        found = {name: member.estimator for name, member in team.challengers.items()}
+        self.publish({OWN: team.own.estimator, **found}, version)
+
+    def publish(self, estimators: Mapping[str, Estimator], version: int) -> None:
+        """Predict with other models from now on."""
+        for name, each in self.challengers.items():
+            each.published = Published(estimators[name], version)
+        self.published = Published(estimators[OWN], version)
+
+    # ---- from other threads
+
+    def comparison(self) -> dict[str, Any]:
+        """How it and its challengers compare."""
+        compared, members = self.compared, {OWN: self, **self.challengers}
+        if compared is None:
+            return {"model": self.name, "since": None, "rows": 0, "models": [], "tests": []}
+        values = compared.values()
+        known = [(name, members[name]) for name in values["models"] if name in members]
+        told = {
+            "models": [
+                {"name": each.name, "learner": each.settings.learner}
+                | values["models"][name]
+                | {"recent": each.figures()["window"]}
+                for name, each in known
+            ],
+            "tests": [
+                test
+                | {"models": [name or self.name for name in test["models"]]}
+                | {"better": self.name if test["better"] == OWN else test["better"]}
+                for test in values["tests"]
+            ],
+        }
+        return {"model": self.name} | values | told
+
+    def changed(self, change: Callable[[], Change]) -> dict[str, Any]:
+        """Let the writer make a change, and wait for it; not in the event loop."""
+        job = Replace(ThreadFuture(), change=change)
+        self.submit(job)
+        assert job.future is not None
+        answer: dict[str, Any] = msgspec.json.decode(cast(ThreadFuture[bytes], job.future).result())
+        return answer
+
+    def adding(self, name: str, chosen: Settings, replay: bool) -> Change:
+        """The change that adds a challenger: with what the log has now, or with nothing learned."""
+        begin = self.log.begin
+        replay = replay and begin is not None
+        to = begin if replay and begin is not None else self.published.version
+        return Change("add challenger", to, replay, name=name, settings=asdict(chosen))
 
     def freeze(self, frozen: bool) -> None:
         """Let it only predict from now on, or learn again; on disk when this returns."""
@@ -100,11 +192,6 @@ class Model(ServedModel):
         count = state.counts["kept"]
         figures = {"rows": count.entries, "bytes": count.bytes, "dropped": state.dropped}
         return figures | {"limits": msgspec.to_builtins(self.retention)}
-
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to learn, and to send events to webhooks."""
-        super().start(loop)
-        self.webhooks.start(self.name)
 
     def branches(self) -> dict[str, Any]:
         """The snapshots that are kept, and the roll-backs and resets that the log has."""
@@ -143,7 +230,7 @@ class Models(ServedModels):
 
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder, self.limits = folder, limits
-        self.by_name: dict[str, Model] = {}
+        self.by_name: dict[str, Model | Challenger] = {}
         self._aliases: Aliases | None = None  # they are read when the folder is opened
         self._changing = threading.Lock()
 
@@ -165,9 +252,10 @@ class Models(ServedModels):
         self._aliases = Aliases(self.folder)
         try:
             for name in names:
-                self.by_name[name] = Model(name, self.folder / name, self.limits)
+                self._know(Model(name, self.folder / name, self.limits))
             if DEFAULT not in names:
                 self.create(DEFAULT, chosen, start)
+            self._aliases.settle(self.by_name)
         except BaseException:
             self.close()
             raise
@@ -175,16 +263,8 @@ class Models(ServedModels):
     def create(self, name: str, chosen: Settings, start: Path | None = None) -> Model:
         """Create the folder of a model, and open it."""
         check_name(name)
-        try:
-            chosen.estimator()
-        except (ValueError, TypeError) as error:
-            raise Problem("malformed", str(error)) from None
         with self._changing:
-            self._refuse_taken(name)
-            if len(self.by_name) >= self.limits.models:
-                raise Problem(
-                    "too-large", f"there are {self.limits.models} models already, the most allowed."
-                )
+            self._refuse_new(name, chosen)
             folder = self._created(name, chosen, start)
             return self._begin(name, folder)
 
@@ -193,8 +273,41 @@ class Models(ServedModels):
         model = Model(name, folder, self.limits)
         if self.loop is not None:
             model.start(self.loop)
-        self.by_name = self.by_name | {name: model}
+        self._know(model)
         return model
+
+    def _know(self, model: Model) -> None:
+        """Find a model and its challengers by their names from now on."""
+        for name in (model.name, *model.challengers):
+            if self.by_name.get(name, model).stream is not model:
+                model.close()
+                raise DataError(
+                    f"{self.folder / model.name}: there is another model {name!r}: move one away."
+                )
+        self.by_name = self.by_name | {model.name: model, **model.challengers}
+
+    def challenge(self, beside: str, name: str, chosen: Settings, replay: bool) -> dict[str, Any]:
+        """Let one more model learn beside another one, or raise a `Problem`."""
+        check_name(name)
+        with self._changing:
+            self._refuse_new(name, chosen)
+            stream = self.get(beside).stream
+            assert isinstance(stream, Model)
+            if chosen.task != stream.settings.task:
+                raise Problem("malformed", f"{stream.name!r} is a model of {stream.settings.task}.")
+            answer = stream.changed(partial(stream.adding, name, chosen, replay))
+            self._know(stream)
+        return answer
+
+    def _refuse_new(self, name: str, chosen: Settings) -> None:
+        """Refuse a model that cannot be."""
+        try:
+            chosen.estimator()
+        except (ValueError, TypeError) as error:
+            raise Problem("malformed", str(error)) from None
+        self._refuse_taken(name)
+        if len(self.by_name) >= self.limits.models:
+            raise Problem("too-large", f"there are {self.limits.models} models already, the most allowed.")
 
     def _refuse_taken(self, name: str) -> None:
         if name in self.by_name:
@@ -209,10 +322,16 @@ class Models(ServedModels):
             raise Problem("not-found", f"there is no model {name[:100]!r}.")
         if name == DEFAULT:
             raise Problem("in-use", f"the model {DEFAULT!r} cannot be {what}: every folder has it.")
-        self.by_name = {other: each for other, each in self.by_name.items() if other != name}
+        assert isinstance(model, Model)
+        self._forget(model, *model.challengers.values())
         model.close()
-        self.end_events(model)
         return self.folder / name
+
+    def _forget(self, *models: ServedModel) -> None:
+        names = {each.name for each in models}
+        self.by_name = {name: each for name, each in self.by_name.items() if name not in names}
+        for each in models:
+            self.end_events(each)
 
     def delete(self, name: str) -> None:
         """Delete a model with all that it learned, or raise a `Problem`."""
@@ -221,6 +340,8 @@ class Models(ServedModels):
                 raise Problem(
                     "in-use", f"{name!r} has the alias {aliases[0]!r}: let it be of another model."
                 )
+            if self._is_removed(name):
+                return
             folder = self._end(name, "deleted")
             gone = folder.with_name(f".{name}.deleted")
             shutil.rmtree(gone, ignore_errors=True)
@@ -228,6 +349,20 @@ class Models(ServedModels):
                 folder.rename(gone)
                 log.sync_folder(self.folder)
             shutil.rmtree(gone, ignore_errors=True)
+
+    def _is_removed(self, name: str) -> bool:
+        """Remove a challenger, if the model is one. One that has challengers is not removed."""
+        model = self.by_name.get(name)
+        if isinstance(model, Challenger):
+            cast(Model, model.stream).changed(lambda: Change("remove challenger", name=name))
+            self._forget(model)
+            return True
+        if isinstance(model, Model) and model.challengers:
+            first = next(iter(model.challengers))
+            raise Problem(
+                "in-use", f"{name!r} learns for its challenger {first!r}: delete that one before."
+            )
+        return False
 
     @contextmanager
     def _moving(self, name: str, folder: Path) -> Iterator[None]:
@@ -243,11 +378,16 @@ class Models(ServedModels):
         check_name(to)
         with self._changing:
             self._refuse_taken(to)
+            model = self.by_name.get(name)
+            beside = model.challengers if isinstance(model, Model) else {}
             try:
-                self.moving = name
-                self._rename(self._written(), name, to)
+                self.moving = frozenset([name, *beside])
+                if isinstance(model, Challenger):
+                    self._rename_challenger(self._written(), model, to)
+                else:
+                    self._rename(self._written(), name, to)
             finally:
-                self.moving = None
+                self.moving = frozenset()
 
     def _rename(self, aliases: Aliases, name: str, to: str) -> None:
         folder = self._end(name, "renamed")
@@ -257,6 +397,14 @@ class Models(ServedModels):
         log.sync_folder(self.folder)
         self._begin(to, folder.with_name(to))
         aliases.rename(name, to)
+
+    def _rename_challenger(self, aliases: Aliases, model: Challenger, to: str) -> None:
+        stream = cast(Model, model.stream)
+        aliases.write(dict(aliases.by_name), (model.name, to))
+        stream.changed(lambda: Change("rename challenger", name=model.name, new_name=to))
+        self._forget(model)
+        self._know(stream)
+        aliases.rename(model.name, to)
 
     def alias(self, alias: str, name: str | None) -> None:
         """Let an alias be another name of a model, or remove it; a `Problem` if that cannot be."""
@@ -304,8 +452,9 @@ class Models(ServedModels):
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin to learn."""
         self.loop = loop
-        for model in self.by_name.values():
-            model.start(loop)
+        for model in list(self.by_name.values()):
+            if isinstance(model, Model):
+                model.start(loop)
 
 
 def folders(folder: Path) -> list[str]:
@@ -353,4 +502,4 @@ def begin_with(folder: Path, start: Path, chosen: Settings) -> None:
     if type(estimator) is not type(chosen.estimator()):
         raise DataError(f"{start}: is a model of another task than {chosen.task}.")
     chain = log.create(folder, 1)
-    snapshot.write(folder, 1, estimator, {}, chain)
+    snapshot.write(folder, 1, Team(Member(chosen, estimator, Tally(estimator))), chain)

@@ -7,73 +7,63 @@ from typing import NamedTuple
 
 from budgetron._util.errors import DataError
 from budgetron.evaluate.drift.watch import Alarm
-from budgetron.evaluate.progressive import Estimator
 from budgetron.serve import archive, changes, snapshot
 from budgetron.serve.changes import BATCH, ReplayError, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
-from budgetron.serve.jobs import Published
-from budgetron.serve.learning import learn_group
-from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
 from budgetron.serve.settings import Settings
-from budgetron.serve.tally import Tally
+from budgetron.serve.team import Member, Team
 
 report = logging.getLogger("budgetron.serve")
 
 
-def learn_again(
-    estimator: Estimator, batch: Sequence[Rows], tally: Tally, first: int
-) -> tuple[Estimator, list[Alarm]]:
-    """The model after these requests, of which none was refused when it was learned; and their alarms."""
-    estimator, outcomes = learn_group(estimator, batch, UNLIMITED, tally.watched)
-    alarms = list[Alarm]()
-    for rows, outcome in zip(batch, outcomes, strict=True):
+Alarms = list[tuple[str, Alarm]]
+"""Alarms, with the names of challengers."""
+
+
+def learn_again(team: Team, batch: Sequence[Rows], first: int) -> Alarms:
+    """Learn requests of which none was refused when it was learned; returns the alarms."""
+    outcomes, alarms = team.learn(batch, first)
+    for outcome in outcomes:
         if isinstance(outcome, Problem):
             raise ReplayError(f"a request after row {first} is refused now: {outcome.detail}")
-        tally.add(outcome, estimator)
-        alarms += tally.watch(rows, outcome, first)
-        first += len(rows)
-    return estimator, alarms
+    return alarms
 
 
 class Restored(NamedTuple):
-    """A model as it was when it stopped: its metrics, the rows that were replayed, and their alarms."""
+    """Models as they were, the number of rows that they have learned, those of the log, and alarms."""
 
-    published: Published
-    tally: Tally
+    team: Team
+    version: int
     replayed: int
-    alarms: list[Alarm]
+    alarms: Alarms
 
 
 def restored(folder: Path, settings: Settings, log: Log) -> Restored:
-    """The newest snapshot and the log after it: the model as it was when it stopped, bit for bit."""
+    """The newest snapshot and the log after it: the models as they were when they stopped, bit for bit."""
     newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    estimator, version, chain = settings.estimator(), 0, log.state.id
+    team, version, chain = Team(Member.new(settings)), 0, log.state.id
     if newest is not None:
-        if type(newest.estimator) is not type(estimator):
+        if type(newest.estimator) is not type(team.own.estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
-        estimator, version, chain = newest.estimator, newest.version, newest.chain
-    tally = Tally(estimator)
-    if newest is not None and newest.tally:  # none if the service began with a model file
-        tally.restore(newest.tally)
+        team, version, chain = newest.team(settings), newest.version, newest.chain
     _refuse_gap(folder, log, version)
-    before, alarms = version, list[Alarm]()
+    before, alarms = version, Alarms()
     try:
         for batch in _batches(log, version, chain):
             if batch[0].media == CHANGE:
                 change = changes.change_of(batch[0])
-                estimator, tally, *_ = changes.changed(folder, settings, log, change, version)
+                team = changes.changed(folder, team, log, change, version).team
             else:
-                estimator, more = learn_again(estimator, list(map(rows_of, batch)), tally, version)
-                alarms += more
+                alarms += learn_again(team, list(map(rows_of, batch)), version)
             version = batch[-1].end
     except ReplayError as error:
         raise DataError(f"{log.path}: {error}") from None
-    return Restored(Published(estimator, version), tally, version - before, alarms)
+    return Restored(team, version, version - before, alarms)
 
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:

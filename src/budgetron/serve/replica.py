@@ -31,6 +31,7 @@ from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import NAME, Settings, settings_of
 from budgetron.serve.tally import Tally
+from budgetron.serve.team import Member, Team
 
 report = logging.getLogger("budgetron.serve")
 WAIT = 10
@@ -120,10 +121,16 @@ class Replica(ServedModel):
         self.leader = leader
         self.trouble = "the model was not read from the leader yet."
         self._begun, self._failures = False, 0
+        self._beside: str | None = None
         self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
         self._heard = 0.0
         self._ended = threading.Event()
         self.thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
+
+    @property
+    def challenger_of(self) -> str | None:
+        """As at the leader."""
+        return self._beside
 
     def close(self) -> None:
         """Stop following."""
@@ -151,6 +158,10 @@ class Replica(ServedModel):
 
     def replacing(self, _: int, __: bool, ___: Sequence[LeftOut]) -> Change:
         """Refuse: models are rolled back at the leader, and replicas follow."""
+        raise self._read_only()
+
+    def comparison(self) -> dict[str, Any]:
+        """Refuse: models are compared where they learn from clients."""
         raise self._read_only()
 
     def _read_only(self) -> Problem:
@@ -210,6 +221,7 @@ class Replica(ServedModel):
         if not chain:
             raise Refused("its model came without the running digest of the log")
         self.settings, self._id, self._chain = settings, model["log_id"], bytes.fromhex(chain)
+        self._beside = model.get("challenger_of")
         self.tally, self.published = Tally(estimator), Published(estimator, version)
 
     def _advance(self) -> int:
@@ -223,9 +235,13 @@ class Replica(ServedModel):
         requests = list(takewhile(lambda each: each.media != CHANGE, answer.requests))
         batch, chain = self._parsed(requests)
         if batch:
-            estimator, _ = learn_again(estimator, batch, self.tally, version)  # the leader tells the alarms
-            self._chain, self.published = chain, Published(estimator, requests[-1].end)
-        if len(requests) < len(answer.requests):  # rolled back or reset: take the model anew
+            member = Member(self.settings, estimator, self.tally)
+            if self._beside is None:
+                learn_again(Team(member), batch, version)  # the leader tells the alarms
+            else:
+                member.learn(batch)
+            self._chain, self.published = chain, Published(member.estimator, requests[-1].end)
+        if len(requests) < len(answer.requests):  # rolled back, reset, or with a challenger: take it anew
             self._begun = False
         return answer.end
 
@@ -349,6 +365,10 @@ class Replicas(ServedModels):
     def rename(self, _: str, __: str) -> None:
         """Refuse: models are renamed at the leader."""
         raise Problem("read-only", f"this is a replica: rename models at {self.leader.url}.")
+
+    def challenge(self, _: str, __: str, ___: Settings, ____: bool) -> dict[str, Any]:
+        """Refuse: challengers learn beside models that learn."""
+        raise Problem("read-only", f"this is a replica: add challengers at {self.leader.url}.")
 
     def alias(self, _: str, __: str | None) -> None:
         """Refuse: aliases are those of the leader."""

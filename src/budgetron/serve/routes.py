@@ -294,6 +294,7 @@ async def models(service: Service, _: Request) -> Response:
     by_name = sorted(service.models.by_name.items())
     known = [
         {"name": name, "version": model.published.version, "frozen": model.frozen}
+        | ({} if model.challenger_of is None else {"challenger_of": model.challenger_of})
         for name, model in by_name
     ]
     return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
@@ -307,15 +308,14 @@ class Cost(Struct, forbid_unknown_fields=True):
     predicted: LabelValue | UnsetType = UNSET
 
 
-class NewModel(Struct, forbid_unknown_fields=True):
-    """A model to be created: an algorithm by name, or a learner described as in model files.
+class NewLearner(Struct, forbid_unknown_fields=True):
+    """What a new model learns with: an algorithm by name, or a learner described as in model files.
 
     ``encoder`` has parameters of the encoder, such as ``{"columns": {"zip": "category"}}``. ``costs`` are
     those of mistakes: ``{"fraud": 50}``, or a list. ``coverage`` is the share of answers that sets or
     intervals shall have.
     """
 
-    task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
     algorithm: str | UnsetType = UNSET
     parameters: dict[str, Any] | UnsetType = UNSET
     learner: dict[str, Any] | UnsetType = UNSET
@@ -324,10 +324,10 @@ class NewModel(Struct, forbid_unknown_fields=True):
     costs: dict[str, float] | list[Cost] | UnsetType = UNSET
     coverage: float | UnsetType = UNSET
 
-    def settings(self) -> Settings:
-        """The settings of the model."""
+    def settings(self, task: str) -> Settings:
+        """The settings of a model with that task."""
         coverage = None if self.coverage is UNSET else self.coverage
-        return replace(self._learner(), costs=self._costs(), coverage=coverage)
+        return replace(self._learner(task), costs=self._costs(), coverage=coverage)
 
     def _costs(self) -> list[dict[str, Any]] | None:
         if self.costs is UNSET:
@@ -336,16 +336,16 @@ class NewModel(Struct, forbid_unknown_fields=True):
             return [to_builtins(cost) for cost in self.costs]
         return [{"label": of, "cost": cost} for word, cost in self.costs.items() for of in meant(word)]
 
-    def _learner(self) -> Settings:
+    def _learner(self, task: str) -> Settings:
         encoder = None if self.encoder is UNSET else {"type": "Encoder"} | self._encoder()
         if self.learner is not UNSET:
             if self.algorithm is not UNSET or self.parameters is not UNSET:
                 raise Problem("malformed", "give a learner, or an algorithm and its parameters, not both.")
-            return Settings(self.task, self.learner, self.seed, encoder)
+            return Settings(task, self.learner, self.seed, encoder)
         algorithm = "auto" if self.algorithm is UNSET else self.algorithm
         try:
             learner = named(algorithm, {} if self.parameters is UNSET else self.parameters)
-            return replace(Settings.of(self.task, learner, self.seed), encoder=encoder)
+            return replace(Settings.of(task, learner, self.seed), encoder=encoder)
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
 
@@ -358,11 +358,17 @@ class NewModel(Struct, forbid_unknown_fields=True):
         return dict(given)
 
 
+class NewModel(NewLearner):
+    """A model to be created."""
+
+    task: Annotated[str, Meta(extra_json_schema={"enum": TASKS})] = TASKS[0]
+
+
 @Endpoint("PUT", ("/v1/models/{model}",), role="admin", body={JSON: NewModel}, status=201)
 async def create(service: Service, request: Request) -> Response:
     """Create a model."""
     document, _ = await document_of(request, NewModel)
-    name, settings = request.path_params["model"], document.settings()
+    name, settings = request.path_params["model"], document.settings(document.task)
     try:
         model = await asyncio.to_thread(service.models.create, name, settings)
     except (OSError, DataError) as error:

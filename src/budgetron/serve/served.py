@@ -40,9 +40,8 @@ class ServedModel(ABC):
 
     thread: threading.Thread
     log: Log | None = None
-    webhooks: Webhooks | None = None  # none of a replica
-    trouble: str | None = None  # why it does not learn
-    frozen = False  # it only predicts, because someone wanted it so
+    webhooks: Webhooks | None = None  # none of a replica, or of a challenger
+    stream: "ServedModel"  # the model that has the log: itself, or that beside which it learns
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class ServedModel(ABC):
         tally: Tally,
         history: History,
     ) -> None:
-        self.name, self.limits, self.settings = name, limits, settings
+        self.name, self.limits, self.settings, self.stream = name, limits, settings, self
         self.published, self.tally = published, tally
         self.work = Work()
         self.events, self.history = Events(limits), history
@@ -68,6 +67,29 @@ class ServedModel(ABC):
         """Begin to learn."""
         self.loop = loop
         self.thread.start()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why it does not learn."""
+        return self.work.trouble
+
+    @trouble.setter
+    def trouble(self, why: str | None) -> None:
+        self.work.trouble = why
+
+    @property
+    def frozen(self) -> bool:
+        """Whether it only predicts, because someone wanted it so."""
+        return self.work.frozen
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        self.work.frozen = frozen
+
+    @property
+    def challenger_of(self) -> str | None:
+        """The name of the model beside which it learns."""
+        return None if self.stream is self else self.stream.name
 
     @abstractmethod
     def close(self) -> None:
@@ -100,6 +122,10 @@ class ServedModel(ABC):
     @abstractmethod
     def replacing(self, to: int, replay: bool, left_out: Sequence[LeftOut]) -> Change:
         """The roll-back to a snapshot, or the reset, that is possible now; a `Problem` if it is not."""
+
+    @abstractmethod
+    def comparison(self) -> dict[str, Any]:
+        """How it and its challengers compare."""
 
     def log_bytes(self) -> int:
         """The size of its log; 0 if it has none."""
@@ -172,6 +198,7 @@ class ServedModel(ABC):
             "learning": self.trouble is None,
             "frozen": self.frozen,
             "replica": False,
+            "challenger_of": self.challenger_of,
             "trouble": self.trouble,
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
@@ -271,14 +298,14 @@ class ServedModels(ABC):
 
     by_name: Mapping[str, ServedModel]
     loop: asyncio.AbstractEventLoop | None = None
-    moving: str | None = None  # the name of a model that gets another one just now
+    moving: frozenset[str] = frozenset()  # names of models of which one gets another name just now
     why: str | None = None  # nobody knows which models there are
 
     def get(self, name: str) -> ServedModel:
         """The model of that name or alias, or a `Problem`."""
         model = self.by_name.get(name) or self.by_name.get(self.aliases.get(name, ""))
-        if model is None and self.moving in (name, self.aliases.get(name, "")):
-            raise Problem("busy", f"the model {self.moving!r} is being renamed: try again.", retry_after=1)
+        if model is None and self.moving & {name, self.aliases.get(name, "")}:
+            raise Problem("busy", "a model of that name is being renamed: try again.", retry_after=1)
         if model is None:
             raise Problem("not-found", f"there is no model {name[:100]!r}.")
         return model
@@ -308,6 +335,10 @@ class ServedModels(ABC):
     @abstractmethod
     def rename(self, name: str, to: str) -> None:
         """Give a model another name, or raise a `Problem`."""
+
+    @abstractmethod
+    def challenge(self, beside: str, name: str, chosen: Settings, replay: bool) -> dict[str, Any]:
+        """Let one more model learn beside another one, or raise a `Problem`."""
 
     @abstractmethod
     def alias(self, alias: str, name: str | None) -> None:

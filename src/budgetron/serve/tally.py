@@ -63,14 +63,15 @@ class Tally:
         """How many rows were looked at."""
         return self._watch.rows
 
-    def watch(self, rows: Rows, learned: Learned, first: int) -> list[Alarm]:
+    def watch(self, rows: Rows | None, learned: Learned, first: int) -> list[Alarm]:
         """Look for drift in rows that are learned; returns what is found, by the numbers of the rows.
 
-        ``first`` is the number of the first of them. Each alarm has that of the row after the last one that
-        was looked at: the version of the model.
+        ``rows`` is None if another model has them. ``first`` is the number of the first of them. Each alarm
+        has that of the row after the last one that was looked at: the version of the model.
         """
         before = self._watch.rows
-        alarms = self._watch.tell(rows.X, learned.y, learned.predicted, learned.weights)
+        X = None if rows is None else rows.X
+        alarms = self._watch.tell(X, learned.y, learned.predicted, learned.weights)
         return [alarm._replace(row=first + alarm.row - before) for alarm in alarms]
 
     def add_late(self, predicted: Any, y: Any) -> None:

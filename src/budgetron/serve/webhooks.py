@@ -101,19 +101,19 @@ class Sender(threading.Thread):
         """Send events until `close`."""
         while not self._ended.is_set():
             try:
-                events = self._history.events(self._after, 100)
-                for event in events:
-                    self._bring(event)
+                events = self._history.all_events(self._after, 100)
+                for challenger, event in events:
+                    self._bring(event, challenger or self.model)
                 if not events:
                     self._history.wait(self._after, self._ended)
             except sqlite3.Error as error:  # closed, or the disk
                 self._ended.wait(1.0)
                 self.trouble = str(error)
 
-    def _bring(self, event: dict[str, Any]) -> None:
+    def _bring(self, event: dict[str, Any], model: str) -> None:
         """Send an event until it arrives, or is too old."""
         while self.hook.wants(event["what"]) and not self._ended.is_set():
-            if self._sent(event):
+            if self._sent(event, model):
                 self.arrived += 1
                 break
             self.failures += 1
@@ -127,10 +127,10 @@ class Sender(threading.Thread):
             self._after, self.failures = event["number"], 0
             self._history.deliver(self._name, self._after)
 
-    def _sent(self, event: dict[str, Any]) -> bool:
+    def _sent(self, event: dict[str, Any], model: str) -> bool:
         at, number = int(time.time()), f"{self._log}-{event['number']}-{int(1000 * event['at'])}"
         moment = datetime.fromtimestamp(event["at"], UTC).isoformat()
-        message = {"type": event["what"], "timestamp": moment, "data": {"model": self.model} | event}
+        message = {"type": event["what"], "timestamp": moment, "data": {"model": model} | event}
         body = msgspec.json.encode(message)
         headers = {
             "Content-Type": "application/json",

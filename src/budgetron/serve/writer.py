@@ -6,25 +6,30 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from time import thread_time
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from budgetron._util.errors import DataError, ModelFileError, SaveError
-from budgetron.evaluate.progressive import Estimator
+from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.serve import snapshot
 from budgetron.serve.archive import ASKED, CHANGE, SCHEDULE, Archive
-from budgetron.serve.changes import change_of, changed
+from budgetron.serve.changes import Change, change_of, changed
 from budgetron.serve.entries import CHANGE as CHANGED
 from budgetron.serve.entries import Answer, Group, LoggedRequest
-from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Replace, Snapshot
+from budgetron.serve.jobs import Job, Keep, Label, Learn, Replace, Snapshot
 from budgetron.serve.learning import learn_group
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, Whole, parse
 from budgetron.serve.rows import Label as LabelValue
-from budgetron.serve.served import ServedModel
+from budgetron.serve.team import OWN, Lessons, compare, lessons, look
+
+if TYPE_CHECKING:
+    from budgetron.serve.models import Model
 
 report = logging.getLogger("budgetron.serve")
 encode = msgspec.json.encode
@@ -43,7 +48,7 @@ class LearnAnswer(Struct):
 class Writer(threading.Thread):
     """The writer of one model."""
 
-    def __init__(self, model: ServedModel, log: Log, archive: Archive) -> None:
+    def __init__(self, model: "Model", log: Log, archive: Archive) -> None:
         super().__init__(name=f"writer-{model.name}", daemon=True)
         self.model, self.log, self.limits, self.work = model, log, model.limits, model.work
         self.archive = archive
@@ -167,34 +172,45 @@ class Writer(threading.Thread):
                 job.result = problem
         before, version = self.model.published
         new = [job for job in jobs if job.result is None]
-        estimator, learned = self._learn([job for job in new if isinstance(job, Learn)])
+        found, learned = self._learn([job for job in new if isinstance(job, Learn)])
         new = [job for job in new if job.result is None]
         if new and (failure := self._commit(self._group(new))):
             _answer(new, failure)
         elif learned:
-            self.model.published = Published(estimator, version + sum(job.rows for job in learned))
-            self._count(before, estimator, learned, version)
+            rows = sum(job.rows for job in learned)
+            self.model.publish({name: each.estimator for name, each in found.items()}, version + rows)
+            self._count(before, version, found, learned)
 
-    def _learn(self, jobs: list[Learn]) -> tuple[Estimator, list[Learn]]:
-        """A copy of the model that has learned the jobs, and those that it took; others are refused."""
-        rows, seen = [job.parsed for job in jobs], self.model.tally.watched
-        estimator, outcomes = learn_group(self.model.published.estimator, rows, self.limits, seen)
+    def _learn(self, jobs: list[Learn]) -> tuple[dict[str, Lessons], list[Learn]]:
+        """What copies of the models made of the jobs, and the jobs that are learned; others are refused."""
+        began, rows = thread_time(), [job.parsed for job in jobs]
+        model, seen = self.model.published.estimator, self.model.tally.watched
+        estimator, outcomes = learn_group(model, rows, self.limits, seen)
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, Problem):
                 job.result = outcome
             else:
-                job.learned = outcome
-        return estimator, [job for job in jobs if job.learned is not None]
+                job.learned = job.answered = outcome
+        learned = [job for job in jobs if job.result is None]
+        taken = [each for each in outcomes if isinstance(each, Learned)]
+        found = {OWN: Lessons(estimator, [*taken], thread_time() - began)}
+        for name, each in self.model.challengers.items():
+            batch, seen = [job.parsed for job in learned], each.tally.watched
+            found[name] = lessons(each.published.estimator, batch, seen)
+        if _refused_by_the_one_asked(learned, found):
+            return self._learn([job for job in learned if job.result is None])
+        return found, learned
 
     def _group(self, jobs: list[Job]) -> Group:
         """What one transaction writes; the jobs get the answers that are true when it is on disk."""
         group, version = Group(), self.model.published.version
         for job in jobs:
             answer = b""
-            if isinstance(job, Learn) and job.learned is not None:
+            if isinstance(job, Learn):
                 first, version = version, version + job.rows
                 group.requests.append(LoggedRequest(first, job.rows, job.media, job.label, job.body))
-                answer = encode(LearnAnswer(first, job.rows, version, job.learned.predicted.tolist()))
+                assert job.answered is not None
+                answer = encode(LearnAnswer(first, job.rows, version, job.answered.predicted.tolist()))
             elif isinstance(job, Keep):
                 begin = self.log.state.next_id + len(group.kept_rows)
                 numbered = list(enumerate(job.kept_rows, begin))
@@ -258,16 +274,23 @@ class Writer(threading.Thread):
         self.model.notify("stopped", {"why": sentence})
         return Problem("learning-stopped", sentence)
 
-    def _count(self, before: Estimator, after: Estimator, jobs: list[Learn], first: int) -> None:
+    def _count(self, before: Estimator, version: int, found: dict[str, Lessons], jobs: list[Learn]) -> None:
+        after, tallies = found[OWN].estimator, {OWN: self.model.tally}
+        tallies |= {name: each.tally for name, each in self.model.challengers.items()}
+        batch = [job.parsed for job in jobs]
         try:
+            for name, each in found.items():
+                for outcome in each.outcomes:
+                    if isinstance(outcome, Learned):
+                        tallies[name].add(outcome, each.estimator)
+                alarms = look(tallies[name], batch, each.outcomes, version, name == OWN)
+                self.model.named(name).alarm(alarms)
             for job in jobs:
-                assert job.learned is not None
-                self.model.tally.add(job.learned, after)
-                self.model.alarm(self.model.tally.watch(job.parsed, job.learned, first))
-                first += job.rows
                 if isinstance(job, Label):
                     for predicted, (_, y) in zip(job.predicted, job.labels, strict=True):
-                        self.model.tally.add_late(predicted, y)
+                        tallies.get(job.asked, self.model.tally).add_late(predicted, y)
+            if self.model.compared is not None:
+                compare(self.model.compared, version, found)
         except Exception:  # the rows are learned all the same
             report.exception("metrics failed", extra={"model": self.model.name})
         known, now = getattr(before, "classes_", ()), getattr(after, "classes_", ())
@@ -275,37 +298,47 @@ class Writer(threading.Thread):
             new = set(map(str, now)) - set(map(str, known))
             self.model.notify("new class", {"classes": sorted(new)[:20]})
 
-    # ---- roll-backs and resets
+    # ---- roll-backs, resets, and challengers
 
     def _replace(self, job: Replace) -> bytes | Problem:
-        """Replace the model by an earlier one. That of now is saved before, and kept."""
+        """Make a change of the models. Those that are replaced are saved before, and kept."""
         try:
             if (stored := self._stored(job)) is not None:
                 return stored
             if self.model.trouble is not None:
                 raise Problem("learning-stopped", self.model.trouble)
             change, version = job.change(), self.model.published.version
-            if self.model.published.fitted:
+            if self.model.published.fitted and change.name is UNSET:
                 failed = self._save(CHANGE, [change.to])
                 if isinstance(failed, Problem):
                     return failed
-            done = changed(self.log.path.parent, self.model.settings, self.log, change, version)
+            done = changed(self.log.path.parent, self.model.team(), self.log, change, version)
         except Problem as problem:
             return problem
         except ModelFileError as error:
             return Problem("internal", f"the snapshot cannot be read: {error}")
-        told = {"to": change.to, "replayed": done.replayed, "refused": done.refused}
+        told: dict[str, Any] = {"to": change.to, "replayed": done.replayed, "refused": done.refused}
+        told |= {} if change.name is UNSET else {"challenger": change.name}
         answer = encode({"version": version + 1} | told)
         group = Group(requests=[LoggedRequest(version, 1, CHANGED, "", change.body)])
         if job.key is not None:
             group.answers.append(Answer(job.key, job.digest, answer))
         if failure := self._commit(group):
             return failure
-        self.model.tally, self.model.published = done.tally, Published(done.estimator, version + 1)
+        self._follow(change)
+        self.model.adopt(done.team, version + 1)
         self.model.notify(change.what, told)
         if self.model.published.fitted:
             self._save()
         return answer
+
+    def _follow(self, change: Change) -> None:
+        """Let the history of a challenger follow its name."""
+        with suppress(sqlite3.Error):  # the history is of use, but not needed
+            if change.what == "rename challenger":
+                self.model.history.rename(str(change.name), str(change.new_name))
+            elif change.what == "remove challenger":
+                self.model.history.forget(str(change.name))
 
     # ---- snapshots
 
@@ -324,7 +357,7 @@ class Writer(threading.Thread):
 
     def _save(self, why: str = SCHEDULE, needed: Sequence[int] = ()) -> bytes | Problem:
         """Save a snapshot, then remove what nobody needs; ``needed`` are versions that must stay."""
-        estimator, version = self.model.published
+        version = self.model.published.version
         if not self.model.published.fitted:
             return Problem(
                 "nothing-learned", "the model has learned nothing yet: there is nothing to save."
@@ -335,8 +368,7 @@ class Writer(threading.Thread):
             if version > self.work.snapshot_version:
                 chain = self.log.chain(version)
                 assert chain is not None
-                folder, tally = self.log.path.parent, self.model.tally.state()
-                snapshot.write(folder, version, estimator, tally, chain)
+                snapshot.write(self.log.path.parent, version, self.model.team(), chain)
             self._keep(version, why, needed)
         except (SaveError, OSError, MemoryError) as error:
             self.work.unsaved, self._retry = str(error), time.monotonic() + 10
@@ -363,6 +395,18 @@ class Writer(threading.Thread):
         if version > self.work.snapshot_version and not self.limits.keep_log:
             wanted = max(self.archive.oldest(oldest), self.log.beyond(self.limits.log_bytes))
             self.log.remove(min([oldest, wanted, *needed]))
+
+
+def _refused_by_the_one_asked(jobs: Sequence[Learn], found: dict[str, Lessons]) -> bool:
+    """Whether a challenger that was asked refuses; other jobs get what it has learned as their answer."""
+    refused = False
+    for i, job in enumerate(jobs):
+        outcome = found[job.asked].outcomes[i] if job.asked in found else job.learned
+        if isinstance(outcome, Problem):
+            job.result, refused = outcome, True
+        else:
+            job.answered = outcome
+    return refused
 
 
 def _resolve(jobs: list[Job]) -> None:

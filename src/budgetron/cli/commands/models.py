@@ -1,5 +1,6 @@
 """``budgetron models``: the models of a running service, their snapshots and aliases."""
 
+import json
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ ACTIONS = {  # what follows, and what it does
     "reset": ("MODEL", "begin again with nothing learned"),
     "freeze": ("MODEL", "only predict from now on"),
     "thaw": ("MODEL", "learn again"),
+    "challenge": ("MODEL NAME ALGORITHM", "let one more model learn the same rows"),
+    "compare": ("MODEL", "a model beside its challengers"),
     "rename": ("MODEL NAME", "give a model another name"),
     "delete": ("MODEL", "delete a model with all that it learned"),
     "alias": ("ALIAS MODEL", "let an alias be another name of a model"),
@@ -45,7 +48,18 @@ def parser() -> Parser:
     made.add_argument("action", metavar="ACTION", nargs="?", default="list", help="see above")
     made.add_argument("names", metavar="NAMES", nargs="*", help="a model, and what the action needs")
     made.add_argument("--token", metavar="FILE", help="a file that holds the token for the service")
-    made.add_argument("--replay", action="store_true", help="roll-back: learn the rows since then again")
+    made.add_argument(
+        "--replay",
+        action="store_true",
+        help="roll-back: learn the rows since then again; challenge: learn the rows of the log",
+    )
+    made.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="challenge: a parameter of the algorithm, its value in JSON; again and again",
+    )
     made.add_argument(
         "--leave-out",
         metavar="FROM,UNTIL",
@@ -84,8 +98,10 @@ def _check(args: Namespace) -> None:
         raise UsageError(f"roll-back: expected a whole number as version, got {args.names[1]!r}.")
     if args.leave_out and not args.replay:
         raise UsageError("--leave-out needs --replay.")
-    if args.replay and args.action != "roll-back":
-        raise UsageError("--replay is for roll-back.")
+    if args.replay and args.action not in ("roll-back", "challenge"):
+        raise UsageError("--replay is for roll-back and challenge.")
+    if args.set and args.action != "challenge":
+        raise UsageError("--set is for challenge.")
     if args.action in CONFIRMED and not args.yes:
         _confirm(args)
 
@@ -117,6 +133,10 @@ def _done(client: Any, args: Namespace) -> Iterator[str]:
             yield f"frozen at version {client.freeze()['version']}"
         case "thaw":
             yield f"learns again from version {client.thaw()['version']}"
+        case "challenge":
+            yield _challenged(client, args)
+        case "compare":
+            yield from _compared(client.comparison())
         case "rename":
             yield f"renamed to {client.rename(names[1])['name']}"
         case "delete":
@@ -134,6 +154,22 @@ def _rolled_back(client: Any, args: Namespace) -> str:
     refused = f", {answer['refused']} refused" if answer["refused"] else ""
     replayed = f"{answer['replayed']} rows replayed{refused}"
     return f"as in version {args.names[1]}; {replayed}; version {answer['version']}"
+
+
+def _challenged(client: Any, args: Namespace) -> str:
+    _, name, algorithm = args.names
+    parameters = dict(_parameter(text) for text in args.set)
+    answer = client.add_challenger(name, algorithm, replay=args.replay, parameters=parameters)
+    replayed = f"{answer['replayed']} rows replayed"
+    return f"{name} learns beside {args.names[0]}; {replayed}; version {answer['version']}"
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise UsageError(f"--set: expected NAME=VALUE with a value in JSON, got {text!r}.") from None
 
 
 def _range(text: str) -> tuple[Any, Any]:
@@ -157,7 +193,8 @@ def _listed(known: dict[str, Any]) -> Iterator[str]:
     for each in known["models"]:
         names = [alias for alias, name in known["aliases"].items() if name == each["name"]]
         frozen = ["frozen"] if each.get("frozen") else []
-        yield "  ".join([f"{each['name']:20} {each['version']:>12}", *frozen, *names]).rstrip()
+        beside = [f"challenger of {each['challenger_of']}"] if each.get("challenger_of") else []
+        yield "  ".join([f"{each['name']:20} {each['version']:>12}", *frozen, *beside, *names]).rstrip()
 
 
 def _kept(history: dict[str, Any]) -> Iterator[str]:
@@ -171,4 +208,27 @@ def _kept(history: dict[str, Any]) -> Iterator[str]:
         yield f"{each['version']:>12}  {at:20}  {rows:>10}  {window:>8}  {each['bytes']:>10}  {each['why']}"
     for each in history["changes"]:
         replay = " with replay" if each["replay"] else ""
-        yield f"row {each['row']}: {each['what']} to version {each['to']}{replay}"
+        of = each["name"] if "name" in each else f"to version {each['to']}"
+        yield f"row {each['row']}: {each['what']} {of}{replay}"
+
+
+def _compared(known: dict[str, Any]) -> Iterator[str]:
+    if not known["models"]:
+        yield "there are no challengers"
+        return
+    yield f"{known['rows']} rows since row {known['since']}; error: {known['error']}"
+    yield f"{'model':20}  {'rows':>10}  {'error':>8}  {'log loss':>8}  {'us a row':>8}  {'bytes':>10}"
+    for each in known["models"]:
+        error, log_loss = (_number(each[name]) for name in ("error", "log_loss"))
+        seconds = "" if each["seconds"] is None else f"{1e6 * each['seconds']:.1f}"
+        size = "" if each["bytes"] is None else each["bytes"]
+        yield f"{each['name']:20}  {each['rows']:>10}  {error:>8}  {log_loss:>8}  {seconds:>8}  {size:>10}"
+    for test in known["tests"]:
+        one, other = test["models"]
+        low, high = test["interval"]
+        better = "no difference yet" if test["better"] is None else f"{test['better']} is better"
+        yield f"{test['measure']} of {one} minus {other}: {low:.4f} to {high:.4f}; {better}"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

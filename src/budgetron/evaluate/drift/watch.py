@@ -66,12 +66,14 @@ class Watch:
     ) -> list[Alarm]:
         """Tell of rows that were predicted, then learned; returns the alarms.
 
+        ``X`` is None if another watch has the rows and their labels: then both are not watched here.
         ``weights`` are those of the experts after so many of these rows, see `sampled`.
         """
-        alarms = list(self._of_inputs(X))
+        alarms = [] if X is None else list(self._of_inputs(X))
         alarms += self._of_values(y, predicted) if self.targets else self._of_codes(y, predicted)
         alarms += (Alarm(self.rows + row, EXPERTS, more) for row, more in self._experts.tell(weights))
         self.rows += len(y)
+        alarms = [alarm for alarm in alarms if X is not None or alarm.of != LABELS]
         return sorted(alarms, key=lambda alarm: (alarm.row, WATCHED.index(alarm.of)))
 
     def _of_inputs(self, X: Any) -> Iterable[Alarm]:

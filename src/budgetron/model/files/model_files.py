@@ -83,6 +83,20 @@ def save(estimator: Any, path: Path, extra: Mapping[str, Any] | None = None) -> 
 
 def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[bytes | memoryview]:
     """The bytes of the model file that `save` writes, in pieces."""
+    description, arrays = content(estimator, extra)
+    texts = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "budgetron_version": __version__,
+        "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
+    }
+    return list(tensors.encode(arrays, texts))
+
+
+def content(
+    estimator: Any, extra: Mapping[str, Any] | None = None
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """What a model file holds: a description and arrays, of which a `ModelFile` can be made."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     fitted: Fitted = estimator.fitted_
     model = fitted.model
@@ -107,14 +121,7 @@ def encoded(estimator: Any, extra: Mapping[str, Any] | None = None) -> list[byte
         arrays[_COUNTS] = counts
     if misfits is not None:
         arrays[_LEVEL], arrays[_MISFITS] = misfits
-    arrays |= {_STATE + name: values for name, values in state.items()}
-    texts = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "budgetron_version": __version__,
-        "description": json.dumps(description, sort_keys=True, separators=(",", ":"), allow_nan=False),
-    }
-    return list(tensors.encode(arrays, texts))
+    return description, arrays | {_STATE + name: values for name, values in state.items()}
 
 
 def read(path: Path) -> ModelFile:

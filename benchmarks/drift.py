@@ -1,0 +1,159 @@
+"""Detectors of drift beside river's: false alarms on stationary streams, and delays on nine kinds of drift.
+
+    python -m benchmarks.drift [--runs 100] [--markdown]
+
+Each detector of river is set to as many false alarms in 10^5 stationary rows as ours has, at most one: the most
+sensitive setting on a grid. Three streams of errors and of a column of numbers set it. Delays are rows from the
+drift, which comes after 5,000 rows, to the first alarm; a drift that is not found in 10,000 rows counts as 10,000.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from river import drift
+
+from budgetron.evaluate.drift.watch import ERRORS, INPUTS, Watch
+
+STATIONARY, BEFORE, AFTER = 100_000, 5000, 10_000
+Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def rates(before: float, after: float, ramp: int = 0) -> Draw:
+    """Mistakes whose rate changes, at once or within so many rows."""
+
+    def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        now = np.full(AFTER, after)
+        now[:ramp] = np.linspace(before, after, ramp)
+        return 1.0 * (rng.random(BEFORE) < before), 1.0 * (rng.random(AFTER) < now)
+
+    return draw
+
+
+def column(before: Callable[..., np.ndarray], after: Callable[..., np.ndarray]) -> Draw:
+    """Values of one column."""
+    return lambda rng: (before(rng, BEFORE), after(rng, AFTER))
+
+
+def normal(mean: float, sd: float) -> Callable[..., np.ndarray]:
+    return lambda rng, n: rng.normal(mean, sd, n)
+
+
+def skewed(scale: float) -> Callable[..., np.ndarray]:
+    return lambda rng, n: scale * rng.exponential(size=n)
+
+
+def slowly(rng: np.random.Generator, n: int) -> np.ndarray:
+    return rng.normal(size=n) + np.clip(np.arange(n) / 2000, 0, 1)
+
+
+KINDS: dict[str, tuple[str, Draw]] = {
+    "errors 10 -> 40 %": (ERRORS, rates(0.1, 0.4)),
+    "errors 10 -> 20 %": (ERRORS, rates(0.1, 0.2)),
+    "errors 1 -> 5 %": (ERRORS, rates(0.01, 0.05)),
+    "errors 30 -> 50 %": (ERRORS, rates(0.3, 0.5)),
+    "errors 10 -> 30 % in 2,000 rows": (ERRORS, rates(0.1, 0.3, 2000)),
+    "level up by one deviation": (INPUTS, column(normal(0, 1), normal(1, 1))),
+    "level up slowly, in 2,000 rows": (INPUTS, column(normal(0, 1), slowly)),
+    "spread doubled": (INPUTS, column(normal(0, 1), normal(0, 2))),
+    "unit x 100, skewed": (INPUTS, column(skewed(1), skewed(100))),
+}
+FLAT: dict[str, list[Callable[..., np.ndarray]]] = {
+    ERRORS: [lambda rng, n, p=p: 1.0 * (rng.random(n) < p) for p in (0.01, 0.1, 0.3)],
+    INPUTS: [normal(0, 1), skewed(1), lambda rng, n: rng.standard_t(3, n)],
+}
+
+
+def ours(of: str) -> Callable[[np.ndarray], Iterator[int]]:
+    """The rows of our alarms."""
+
+    def run(values: np.ndarray) -> Iterator[int]:
+        watch = Watch(targets=False)
+        wrong = values.astype(int) if of == ERRORS else np.zeros(len(values), int)
+        X = np.zeros((len(values), 0)) if of == ERRORS else values[:, None]
+        y = np.zeros(len(values), int)
+        return (alarm.row for alarm in watch.tell(X, y, wrong) if alarm.of == of)
+
+    return run
+
+
+def theirs(made: Callable[[], Any], of: str) -> Callable[[np.ndarray], Iterator[int]]:
+    """The rows of the alarms of a detector of river; of errors only those where the mean has risen."""
+
+    def run(values: np.ndarray) -> Iterator[int]:
+        detector, seen = made(), 0.0
+        for i, value in zip(count(1), values.tolist(), strict=False):
+            before = detector.estimation if of == ERRORS and hasattr(detector, "estimation") else None
+            detector.update(value)
+            if detector.drift_detected and (before is None or detector.estimation >= before):
+                yield i
+            seen = value
+
+    return run
+
+
+GRIDS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "ADWIN": (lambda delta: drift.ADWIN(delta=delta), [2e-2, 2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7, 1e-8]),
+    "Page-Hinkley": (
+        lambda h: drift.PageHinkley(threshold=h, mode="up"), [20, 35, 50, 75, 100, 150, 200, 400, 800, 1600],
+    ),
+    "KSWIN": (lambda alpha: drift.KSWIN(alpha=alpha, seed=1), [1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12]),
+}
+
+
+def false_alarms(run: Callable[[np.ndarray], Iterator[int]], of: str, runs: int) -> float:
+    """How many in 10^5 rows, on the worst of the stationary streams."""
+    worst = 0.0
+    for draw in FLAT[of]:
+        found = [sum(1 for _ in run(draw(np.random.default_rng(i), STATIONARY))) for i in range(runs)]
+        worst = max(worst, float(np.mean(found)))
+    return worst
+
+
+def delay(run: Callable[[np.ndarray], Iterator[int]], draw: Draw, runs: int) -> tuple[float, int]:
+    """The mean delay, and how many drifts were not found. Alarms before the drift are passed over."""
+    delays = []
+    for i in range(runs):
+        values = np.concatenate(draw(np.random.default_rng(1000 + i)))
+        delays.append(next((row - BEFORE for row in run(values) if row > BEFORE), AFTER))
+    return float(np.mean(delays)), delays.count(AFTER)
+
+
+def chosen(name: str, of: str, most: float, runs: int) -> tuple[Any, float]:
+    """The most sensitive setting that has no more false alarms."""
+    made, grid = GRIDS[name]
+    for setting in grid:
+        found = false_alarms(theirs(lambda s=setting: made(s), of), of, runs)
+        if found <= most:
+            return setting, found
+    return grid[-1], found
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--flat-runs", type=int, default=3)
+    args = parser.parse_args()
+    rows = {of: {"ours": (ours(of), None, false_alarms(ours(of), of, args.flat_runs))} for of in FLAT}
+    for of, known in rows.items():
+        most = max(known["ours"][2], 1.0)
+        for name, (made, _) in GRIDS.items():
+            setting, found = chosen(name, of, most, args.flat_runs)
+            known[name] = (theirs(lambda s=setting, m=made: m(s), of), setting, found)
+        said = ", ".join(f"{name} {found:.2f} (at {setting})" for name, (_, setting, found) in known.items())
+        print(f"false alarms in 10^5 rows, {of}: {said}", flush=True)
+    names = ["ours", *GRIDS]
+    print("| drift | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    for kind, (of, draw) in KINDS.items():
+        cells = []
+        for name in names:
+            mean, missed = delay(rows[of][name][0], draw, args.runs)
+            cells.append(f"{mean:,.0f}" + (f" ({missed} missed)" if missed else ""))
+        print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
