@@ -78,6 +78,8 @@ def pytest_sessionstart():
 
 def _left(folder):
     """What stays in the folder, apart from the folders of ``tmp_path``."""
+    for path in folder.glob("sklearn_testing_*"):  # go when their process ends; a slow one is killed
+        shutil.rmtree(path, ignore_errors=True)
     end = time.monotonic() + PATIENCE
     while True:
         found = sorted(path.name for path in folder.iterdir() if not path.name.startswith("pytest-of-"))

@@ -95,9 +95,13 @@ def theirs(made: Callable[[], Any], of: str) -> Callable[[np.ndarray], Iterator[
 
 
 GRIDS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
-    "ADWIN": (lambda delta: drift.ADWIN(delta=delta), [2e-2, 2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7, 1e-8]),
+    "ADWIN": (
+        lambda delta: drift.ADWIN(delta=delta),
+        [2e-2, 2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7, 1e-8],
+    ),
     "Page-Hinkley": (
-        lambda h: drift.PageHinkley(threshold=h, mode="up"), [20, 35, 50, 75, 100, 150, 200, 400, 800, 1600],
+        lambda h: drift.PageHinkley(threshold=h, mode="up"),
+        [20, 35, 50, 75, 100, 150, 200, 400, 800, 1600],
     ),
     "KSWIN": (lambda alpha: drift.KSWIN(alpha=alpha, seed=1), [1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12]),
 }
@@ -143,7 +147,9 @@ def main() -> None:
         for name, (made, _) in GRIDS.items():
             setting, found = chosen(name, of, most, args.flat_runs)
             known[name] = (theirs(lambda s=setting, m=made: m(s), of), setting, found)
-        said = ", ".join(f"{name} {found:.2f} (at {setting})" for name, (_, setting, found) in known.items())
+        said = ", ".join(
+            f"{name} {found:.2f} (at {setting})" for name, (_, setting, found) in known.items()
+        )
         print(f"false alarms in 10^5 rows, {of}: {said}", flush=True)
     names = ["ours", *GRIDS]
     print("| drift | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))

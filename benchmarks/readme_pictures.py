@@ -54,6 +54,7 @@ def main() -> None:
     save(cells(), "cells.png")
     save(explanation(), "explanation.png")
     save(importances(), "importances.png")
+    save(intervals(), "intervals.png")
     learning(FOLDER / "learning.gif")
 
 
@@ -189,6 +190,17 @@ def importances() -> Any:
     X = np.random.default_rng(0).normal(size=(3000, 6))
     decides = np.where(np.arange(len(X)) < 1500, X[:, 0] * X[:, 1], X[:, 4])
     return plots.importances(OnlineClassifier(random_state=0), (X, decides > 0), every=150).figure
+
+
+def intervals() -> Any:
+    """Intervals of a series whose noise is large in every second half of its period."""
+    random, hours = np.random.default_rng(0), np.arange(3000)
+    phase = 2 * np.pi * hours / 60
+    noise = random.normal(size=len(hours)) * np.where(np.sin(phase / 2) > 0, 0.8, 0.15)
+    X = np.stack([np.sin(phase), np.cos(phase), np.sin(phase / 2), np.cos(phase / 2)], axis=1)
+    model = OnlineRegressor(random_state=0, coverage=0.9)
+    found = evaluate.coverage(model, (X, 2 * np.sin(phase) + noise))
+    return plots.intervals(found, style.axes(None), rows=150).figure
 
 
 def learning(path: Path) -> None:

@@ -212,10 +212,10 @@ def work(path: str) -> None:
 
 
 class Worker:
-    """A process with one of the versions."""
+    """A process of a script with one of the versions."""
 
-    def __init__(self, python: str, path: Path):
-        command = [python, str(Path(__file__).resolve()), "--work", str(path)]
+    def __init__(self, python: str, script: str, *args: str):
+        command = [python, str(Path(script).resolve()), "--work", *args]
         env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=env)
@@ -223,13 +223,17 @@ class Worker:
     def time(self, name: str) -> float:
         """Microseconds a row of one run."""
         assert self.process.stdin
-        assert self.process.stdout
         self.process.stdin.write(name + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer:
+        return float(self.answer(name))
+
+    def answer(self, name: str = "") -> str:
+        """The next line that it prints."""
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
             raise SystemExit(f"{self.process.args[0]} did not finish {name!r}.")  # type: ignore[index]
-        return float(answer)
+        return str(line)
 
     def close(self) -> None:
         """End it."""
@@ -250,7 +254,7 @@ def compare(
     """The least microseconds a row of both versions, for every pair of processes."""
     found = []
     for _ in range(pairs):
-        workers = [Worker(python, path) for python in pythons]
+        workers = [Worker(python, __file__, str(path)) for python in pythons]
         try:
             times = [[worker.time(name) for worker in workers] for _ in range(turns)]
         finally:

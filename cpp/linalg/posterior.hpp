@@ -86,6 +86,7 @@ class Posterior {
   // `removed` weights from `at` on are replaced by `added` new ones, which start with the prior.
   void replace(std::size_t at, std::size_t removed, std::size_t added) {
     if (removed == added) return reset(at, added);
+    if (at == m_ && m_ + added <= most_full_) return append(added);
     const std::vector<double> P = packed(), variance = variance_;
     const AlignedVector U = U_;
     const std::size_t before = m_, kept = full(), stride = n_, pending = pending_;
@@ -101,7 +102,7 @@ class Posterior {
         if (const std::size_t b = source(j); b < kept) set(i, j, P[a * (a + 1) / 2 + b]);
       for (std::size_t k = 0; k < pending; ++k) rows[k * full() + i] = U[k * stride + a];
     }
-    set_pending(rows, pending);
+    set_pending(rows, pending, full());
   }
 
   // `added` weights are appended. They join the full block, unless there are weights beyond it.
@@ -209,6 +210,22 @@ class Posterior {
     }
   }
 
+  // New weights after the others, in the full block: the rows of P that are there stay where they are. A model that
+  // grows output by output is then not copied each time.
+  void append(std::size_t added) {
+    const std::vector<double> rows = packed_pending();
+    const std::size_t before = m_;
+    m_ += added;
+    n_ = whole_lanes<double>(m_);
+    if (stored(n_) > P_.capacity()) P_.reserve(stored(n_) + stored(n_) / 16);
+    P_.resize(stored(n_));
+    variance_.resize(m_, prior_);
+    squares_.assign(m_, 0.0);
+    U_.assign(most_pending * n_, 0.0);
+    forget_products();
+    set_pending(rows, pending_, before);
+  }
+
   // Takes up what is pending, if it is time to, and multiplies P with the rows of Z until the next time.
   void multiply(Vector Z) {
     const std::size_t count = pending_ >= most_pending ? pending_ : 0;
@@ -233,12 +250,12 @@ class Posterior {
     pending_ = 0;
     std::fill(squares_.begin(), squares_.end(), 0.0);
   }
-  // After `begin`.
-  void set_pending(const std::vector<double>& rows, std::size_t count) {
+  // Rows of so many numbers are pending, and no others.
+  void set_pending(const std::vector<double>& rows, std::size_t count, std::size_t numbers) {
     pending_ = count;
     for (std::size_t k = 0; k < count; ++k)
-      for (std::size_t i = 0; i < full(); ++i) {
-        const double u = U_[k * n_ + i] = rows[k * full() + i];
+      for (std::size_t i = 0; i < numbers; ++i) {
+        const double u = U_[k * n_ + i] = rows[k * numbers + i];
         squares_[i] += u * u;
       }
   }
@@ -285,7 +302,7 @@ class Posterior {
       variance_[i] = *next++;
     }
     std::copy(outside.begin(), outside.end(), variance_.begin() + static_cast<std::ptrdiff_t>(rows));
-    set_pending(U, rows == 0 ? 0 : U.size() / rows);
+    set_pending(U, rows == 0 ? 0 : U.size() / rows, full());
   }
 
   void pad(Vector Z, std::size_t rows, AlignedVector& padded) const {

@@ -118,7 +118,7 @@ class Stacked : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_) + bytes_of(groups_) + bytes_of(costs_));
+    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_) + bytes_of(groups_) + bytes_of(past_));
     const bool ends = w_.size() > experts_.size();  // with biases
     io.field("stacked.weights", w_, {Merged::Own, ends ? OfOutputs::Last : OfOutputs::None, true, w_.size()});
     io.field("stacked.losses", losses_, {Merged::Sum});
@@ -223,7 +223,7 @@ class Stacked : public Learner {
 
   // The same in threads, piece by piece: a track for each group of experts, and one for the filter.
   std::size_t run_together(const Block& block) {
-    Tracks tracks((block.size() + at_once - 1) / at_once, costs_);
+    Tracks tracks((block.size() + at_once - 1) / at_once, past_);
     std::atomic<std::size_t> length = block.size();
     const auto step = [&](std::size_t track, std::size_t piece) {
       const std::size_t first = piece * at_once, last = std::min(first + at_once, length.load());
@@ -306,7 +306,7 @@ class Stacked : public Learner {
       shared.push_back(work);
       groups_.push_back({e});
     }
-    costs_.resize(groups_.size() + 1);
+    past_.resize(groups_.size() + 1);
   }
 
   void score_experts(const Rows& rows, std::vector<double>& F) const {
@@ -316,7 +316,7 @@ class Stacked : public Learner {
   }
 
   std::vector<std::vector<std::size_t>> groups_;  // of experts; the first one is in the first group
-  std::vector<double> costs_;                     // seconds of a piece, by track
+  std::vector<Tracks::Past> past_;                // of every track
 };
 
 // For labels. Scores of an expert without probabilities are divided by their root mean square so far.

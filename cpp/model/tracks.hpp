@@ -1,6 +1,7 @@
 // Work on the pieces of a block in several tracks at once. A track takes its pieces in order, one at a time, so what it
 // computes does not depend on the threads. The first track releases pieces for the others. The last track takes a piece
-// when all others have done it.
+// when all others have done it. A thread keeps to the tracks that it had before, because what these have learned is in
+// its cache, and takes those of other threads when it has nothing else to do.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +12,22 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
+
+#include "state/threads.hpp"
 
 namespace budgetron {
 
 class Tracks {
  public:
-  // `costs` has the seconds that a piece takes in every track, as measured so far; it is kept up to date.
-  Tracks(std::size_t pieces, std::span<double> costs) : pieces_(pieces), costs_(costs), tracks_(costs.size()) {}
+  // What is known of a track from the blocks so far.
+  struct Past {
+    double cost = 0;       // seconds of a piece
+    std::size_t seat = 0;  // of the thread that had it last
+  };
+  // `past` has one for each track, and is kept up to date.
+  Tracks(std::size_t pieces, std::span<Past> past) : pieces_(pieces), past_(past), tracks_(past.size()) {}
 
   // Calls step(track, piece) for whatever can be done, until all is done, or a step has failed. Threads may call it at
   // the same time.
@@ -34,6 +43,7 @@ class Tracks {
       }
       Track& own = tracks_[*track];
       own.taken = true;
+      past_[*track].seat = Threads::seat();
       lock.unlock();
       const auto began = std::chrono::steady_clock::now();
       try {
@@ -46,7 +56,7 @@ class Tracks {
       }
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
       lock.lock();
-      costs_[*track] += (took.count() - costs_[*track]) / 8;
+      past_[*track].cost += (took.count() - past_[*track].cost) / 8;
       ++own.next;
       own.taken = false;
       changed_.notify_all();
@@ -70,19 +80,23 @@ class Tracks {
 
   bool done() const { return failed_ || (tracks_.front().next >= pieces_ && tracks_.back().next >= pieces_); }
 
-  // The first track and the last are never kept waiting; of the others, the one with the most left to do goes first.
+  // The first track and the last are never kept waiting. Of the others, a thread takes its own first; then those that
+  // have begun, so that it stays with one; then the one with the most left to do.
   std::optional<std::size_t> free_track() const {
     if (failed_) return std::nullopt;
-    const std::size_t last = tracks_.size() - 1;
+    const std::size_t last = tracks_.size() - 1, seat = Threads::seat();
     if (!tracks_[0].taken && tracks_[0].next < pieces_) return 0;
     std::size_t least = released_;
     std::optional<std::size_t> best;
-    double most = -1;
+    const auto rank = [&](std::size_t i) {
+      const Track& track = tracks_[i];
+      const double left = past_[i].cost * static_cast<double>(pieces_ - std::min(track.next, pieces_));
+      return std::tuple(past_[i].seat == seat, track.next > 0, left);
+    };
     for (std::size_t i = 0; i < last; ++i) {
       const Track& track = tracks_[i];
       least = std::min(least, track.next);
-      const double left = costs_[i] * static_cast<double>(pieces_ - std::min(track.next, pieces_));
-      if (i > 0 && !track.taken && track.next < released_ && left > most) best = i, most = left;
+      if (i > 0 && !track.taken && track.next < released_ && (!best || rank(i) > rank(*best))) best = i;
     }
     return !tracks_[last].taken && tracks_[last].next < least ? last : best;
   }
@@ -91,7 +105,7 @@ class Tracks {
   std::condition_variable changed_;
   std::size_t pieces_, released_ = 0;
   bool failed_ = false;
-  std::span<double> costs_;
+  std::span<Past> past_;
   std::vector<Track> tracks_;
 };
 

@@ -37,6 +37,10 @@ using Array1 = nb::ndarray<const T, nb::shape<-1>, nb::c_contig, nb::device::cpu
 template <class T>
 using Matrix = nb::ndarray<const T, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
 using Writable1 = nb::ndarray<double, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+// One row, as a vector or as a matrix of one row.
+template <class T>
+using OneRow = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+using WritableRow = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 template <class T>
 using NewArray = nb::ndarray<nb::numpy, T>;
 

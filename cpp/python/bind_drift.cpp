@@ -1,5 +1,6 @@
 // Bindings: detectors of drift. No arithmetic here.
 #include <algorithm>
+#include <tuple>
 
 #include "drift/columns.hpp"
 #include "drift/packed.hpp"
@@ -16,6 +17,37 @@ std::vector<Change> tell_codes(Rates& rates, const Array1<std::int64_t>& codes) 
   for (std::size_t i = 0; i < codes.size(); ++i) {
     const auto cell = static_cast<std::size_t>(std::clamp<std::int64_t>(code[i], 0, cells - 1));
     if (std::optional<Change> change = rates.tell(cell)) found.push_back(std::move(*change));
+  }
+  return found;
+}
+
+// The code of a label. A new one gets the next, until only the last is left, which is that of all others.
+std::size_t code_of(nb::dict& codes, nb::handle label, std::size_t cells) {
+  PyObject* const known = PyDict_GetItemWithError(codes.ptr(), label.ptr());
+  if (known != nullptr) return PyLong_AsSize_t(known);
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  const std::size_t next = codes.size();
+  if (next + 1 >= cells) return cells - 1;
+  codes[label] = next;
+  return next;
+}
+
+// Tells labels and what was predicted for them, row by row: mistakes, labels and predictions.
+std::tuple<std::vector<Change>, std::vector<Change>, std::vector<Change>> tell_predicted(
+    Rates& errors, Rates& labels, Rates& predictions, const nb::list& y, const nb::list& predicted, nb::dict codes) {
+  std::tuple<std::vector<Change>, std::vector<Change>, std::vector<Change>> found;
+  const auto tell = [](Rates& rates, std::size_t code, std::vector<Change>& changes) {
+    if (std::optional<Change> change = rates.tell(std::min(code, rates.cells() - 1)))
+      changes.push_back(std::move(*change));
+  };
+  const std::size_t rows = std::min(y.size(), predicted.size());
+  for (std::size_t i = 0; i < rows; ++i) {
+    const nb::handle label = y[i], guess = predicted[i];
+    const int wrong = PyObject_RichCompareBool(label.ptr(), guess.ptr(), Py_NE);
+    if (wrong < 0) throw nb::python_error();
+    tell(predictions, code_of(codes, guess, predictions.cells()), std::get<2>(found));
+    tell(labels, code_of(codes, label, labels.cells()), std::get<1>(found));
+    tell(errors, static_cast<std::size_t>(wrong), std::get<0>(found));
   }
   return found;
 }
@@ -147,6 +179,7 @@ void bind_drift(nb::module_& m) {
             refuse_unless(unpacked(rates, numbers, counters) && rates.is_consistent(cells));
           },
           "numbers"_a, "counters"_a);
+  m.def("tell_predicted", &tell_predicted, "errors"_a, "labels"_a, "predictions"_a, "y"_a, "predicted"_a, "codes"_a);
   nb::class_<Columns>(m, "Columns")
       .def(nb::init<std::size_t, std::size_t, double, std::size_t>(), "block"_a, "per_level"_a, "level"_a, "most"_a)
       .def_prop_ro("names", &Columns::names)

@@ -149,7 +149,7 @@ void absorb(Kernelized& learner, const BoundRows& X, const Array1<double>& coeff
 // Learns one row and writes the scores before the update, unless `scores` is None, which saves about 0.15 us.
 // Returns false, with nothing changed, if the squared norm or a score is not finite.
 template <class T>
-bool learn_row(Learner& learner, std::span<const T> x, double y, const Writable1& scores, double weight) {
+bool learn_row(Learner& learner, std::span<const T> x, double y, const WritableRow& scores, double weight) {
   const bool wanted = scores.is_valid();
   double* const read = wanted ? aligned(scores) : nullptr;
   nb::gil_scoped_release free;
@@ -168,12 +168,12 @@ bool learn_row(Learner& learner, std::span<const T> x, double y, const Writable1
 }
 
 template <class T>
-bool learn_one(Learner& learner, const Array1<T>& x, double y, const Writable1& scores, double weight) {
+bool learn_one(Learner& learner, const OneRow<T>& x, double y, const WritableRow& scores, double weight) {
   return learn_row<T>(learner, {aligned(x), x.size()}, y, scores, weight);
 }
 
 // Learns a dict without anything new. Returns false, with nothing changed, also for any other record.
-bool learn_record(Learner& learner, const RecordReader& reader, nb::handle record, double y, const Writable1& scores,
+bool learn_record(Learner& learner, const RecordReader& reader, nb::handle record, double y, const WritableRow& scores,
                   double weight) {
   std::vector<double> row;
   return reader.read(record, row) && learn_row<double>(learner, row, y, scores, weight);
@@ -194,7 +194,7 @@ bool score_row(const Learner& learner, std::span<const T> x, Places places) {
 }
 
 template <class T>
-bool score_one(const Learner& learner, const Array1<T>& x, const Writable1& scores) {
+bool score_one(const Learner& learner, const OneRow<T>& x, const WritableRow& scores) {
   const std::span<double> out(aligned(scores), scores.size());
   return score_row<T>(learner, {aligned(x), x.size()}, [out](std::size_t) { return out; });
 }

@@ -1,6 +1,7 @@
 // Reads dicts whose names and values have a column already into rows.
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@ class RecordReader {
         kinds_(std::move(kinds)),
         absent_(std::move(absent)),
         takes_none_(takes_none),
+        places_(1, none),
         last_(numbers.size() + texts_.size(), none) {
     for (const auto& [name, column] : numbers) know(nb::borrow(name), nb::cast<std::size_t>(column));
   }
@@ -47,6 +49,7 @@ class RecordReader {
 
   struct Known {
     nb::object name;
+    Py_hash_t hash;
     std::size_t column;
   };
 
@@ -82,23 +85,39 @@ class RecordReader {
   }
 
   static bool same(PyObject* a, PyObject* b) {
-    return a == b || (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && PyUnicode_Compare(a, b) == 0);
+    if (a == b) return true;
+    const bool alike = type_of(a) == type_of(b) && (PyUnicode_CheckExact(a) || PyLong_CheckExact(a));
+    return alike && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
   }
 
   // The place in `known_` of a name, or of an integer whose text is one. Such an integer is added: to make a text takes
   // longer than to read a value.
   std::size_t look_up(PyObject* name) const {
-    if (PyUnicode_CheckExact(name)) return as_size(PyDict_GetItemWithError(places_.ptr(), name));
-    if (!PyLong_CheckExact(name)) return none;
-    const std::size_t found = as_size(PyDict_GetItemWithError(places_.ptr(), name));
-    if (found != none || PyErr_Occurred() != nullptr) return found;
-    const std::size_t text = as_size(PyDict_GetItemWithError(places_.ptr(), nb::str(nb::handle(name)).ptr()));
-    return text == none ? none : know(nb::borrow(name), known_[text].column);
+    const bool whole = PyLong_CheckExact(name);
+    if (!whole && !PyUnicode_CheckExact(name)) return none;
+    const std::size_t found = place_of(name, PyObject_Hash(name));
+    if (!whole || found != none) return found;
+    const nb::str text{nb::handle(name)};
+    const std::size_t same_text = place_of(text.ptr(), PyObject_Hash(text.ptr()));
+    return same_text == none ? none : know(nb::borrow(name), known_[same_text].column);
+  }
+
+  // Where in `places_` a name is, or would be: from the place of its hash on, until one is free.
+  std::size_t& place_of(PyObject* name, Py_hash_t hash) const {
+    for (auto at = static_cast<std::size_t>(hash);; ++at) {
+      std::size_t& place = places_[at & (places_.size() - 1)];
+      if (place == none || (known_[place].hash == hash && same(name, known_[place].name.ptr()))) return place;
+    }
   }
 
   std::size_t know(nb::object name, std::size_t column) const {
-    places_[name] = known_.size();
-    known_.push_back({std::move(name), column});
+    known_.push_back({name, PyObject_Hash(name.ptr()), column});
+    std::size_t placed = known_.size() - 1;
+    if (2 * known_.size() > places_.size()) {
+      places_.assign(std::bit_ceil(4 * known_.size()), none);
+      placed = 0;
+    }
+    for (; placed < known_.size(); ++placed) place_of(known_[placed].name.ptr(), known_[placed].hash) = placed;
     return known_.size() - 1;
   }
 
@@ -110,9 +129,9 @@ class RecordReader {
   nb::object kinds_;
   std::vector<double> absent_;
   bool takes_none_;
-  mutable std::vector<Known> known_;       // the names of numbers
-  mutable nb::dict places_;                // where in `known_` each name is
-  mutable std::vector<std::size_t> last_;  // and where that of the number in each place of the record before
+  mutable std::vector<Known> known_;         // the names of numbers
+  mutable std::vector<std::size_t> places_;  // a hash table, half of it free: where in `known_` each name is
+  mutable std::vector<std::size_t> last_;    // and where that of the number in each place of the record before
 };
 
 }  // namespace budgetron

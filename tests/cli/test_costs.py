@@ -1,5 +1,7 @@
 """``--cost`` and ``--threshold``."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -55,11 +57,36 @@ def test_what_is_refused(flags, message, file, capsys):
     assert message in ended.err
 
 
+def test_numbers_as_labels(tmp_path, capsys):
+    """A word on the command line is a number where labels are numbers: in costs, metrics and curves."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(400, 2))
+    y = (X[:, 0] + 0.4 * random.normal(size=400) > 1.2).astype(int)
+    file, model = tmp_path / "rows.csv", tmp_path / "model"
+    file.write_text("a,b,y\n" + "".join(f"{a},{b},{c}\n" for (a, b), c in zip(X, y, strict=True)))
+    names = "recall:1,average_precision:1,precision_at:20:1"
+    flags = ["--target", "y", "--json", "--metrics", names, "--cost", "1=9"]
+    for more in (["--save", model], ["--classes", "0,1", "--save", model]):
+        document = json.loads(called(capsys, "run", file, *flags, *more).out)
+        assert all(document["metrics"]["running"][name] > 0.5 for name in names.split(","))
+        [curve] = document["precision_recall"]
+        assert curve["class"] == 1
+        assert curve["recall"][-1] == 1
+        assert curve["precision"][-1] == pytest.approx(y.mean())
+        assert "precision_recall" not in called(capsys, "run", file, "--target", "y", "--json").out
+        ended = called(capsys, "predict", model, file, "--target", "y", "--cost", "1=50")
+        assert (ended.code, "1" in ended.out, "has not learned" in ended.err) == (0, True, False)
+        ended = called(capsys, "predict", model, file, "--target", "y", "--cost", "z=50")
+        assert (ended.code, "has not learned the label z" in ended.err) == (3 if len(more) > 2 else 0, True)
+
+
 def test_coverage(file, tmp_path, capsys):
     model = tmp_path / "model"
     ended = called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--save", model)
     assert ended.code == 0
     assert "of the last rows were covered, 90.0% are asked." in ended.err
+    document = json.loads(called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--json").out)
+    assert f"{document['covered']:.1%} of the last rows" in ended.err
     sets = [line.split("\t") for line in called(capsys, "predict", model, file, "--cover").out.splitlines()]
     assert len(sets) == 500
     assert all(0 < len(labels) <= 2 and set(labels) <= {"fraud", "ok"} for labels in sets)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from budgetron import to_c
+from budgetron import OnlineClassifier, auto, to_c
 from budgetron.export.formulas.freezing import freeze
 from tests.helpers.members import TASKS, cases, combinations, fitted
 
@@ -28,3 +28,11 @@ def test_every_member_is_exported_or_refused_by_name(task: str) -> None:
         for export in (freeze, lambda model: to_c(model, learn=True)):
             sentence = refusal(export, model)
             assert sentence is None or names & set(re.findall(r"\w+", sentence)), (learner, sentence)
+
+
+def test_costs_are_refused() -> None:
+    """A formula predicts the most probable label, and would decide otherwise than the model."""
+    model = OnlineClassifier(auto(3), costs={1: 5}).partial_fit([[0.0], [1.0]], [0, 1])
+    assert "export a copy with set_params(costs=None)" in str(refusal(freeze, model))
+    assert "set_params(costs=None)" in str(refusal(to_c, model))
+    assert refusal(freeze, model.set_params(costs=None)) is None

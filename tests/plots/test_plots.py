@@ -18,7 +18,7 @@ from sklearn.datasets import make_blobs, make_moons  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, bpa_nn, fogd, plots  # noqa: E402
-from budgetron.evaluate import Comparison, Record  # noqa: E402
+from budgetron.evaluate import Comparison, Coverage, Metrics, Record  # noqa: E402
 from budgetron.plots.style import COLOURS  # noqa: E402
 
 ROWS = (100, 200, 300)
@@ -413,3 +413,52 @@ def test_importances_draw_the_columns_that_mattered_most():
     assert line(ax, "x2").get_ydata()[1] > 0.5
     assert line(ax, "x7").get_ydata()[-1] > 0.3
     assert len(ax.get_lines()) == 3
+
+
+def covered(first=10):
+    inside = np.arange(600) % 10 != 0
+    ends = np.stack([np.zeros(600), np.arange(600.0)], axis=1)
+    ends[:20] = [-np.inf, np.inf]
+    sizes = ends[:, 1] - ends[:, 0]
+    return Coverage(0.8, first, inside, sizes, np.ones(600), np.where(inside, 0.5, -1), ends)
+
+
+def test_coverage_draws_shares_and_sizes_of_the_last_rows():
+    shares, sizes = drawn(plots.coverage({"a": covered()}, window=100).axes[0]).figure.axes
+    assert line(shares, "a").get_ydata() == pytest.approx(90)
+    assert list(line(shares, "a").get_xdata()[[0, -1]]) == [110, 610]
+    assert line(sizes, "a").get_ydata()[0] == np.mean(np.arange(20, 100))  # those without ends are left out
+    assert line(sizes, "a").get_ydata()[-1] == np.mean(np.arange(500, 600))
+    assert shares.get_lines()[-1].get_ydata() == [80, 80]
+    assert sizes.get_ylabel() == "width of an interval"
+    for nothing in ({}, {"a": Coverage(0.9, 1, np.ones(3, bool), np.ones(3))}):
+        with pytest.raises(
+            ValueError, match=r"plots.coverage: (there is nothing|expected at least 500 rows)"
+        ):
+            plots.coverage(nothing)
+
+
+def test_intervals_mark_the_targets_outside():
+    ax = drawn(plots.intervals(covered(), rows=50))
+    assert line(ax, "outside").get_xdata().tolist() == [560, 570, 580, 590, 600]
+    assert len(line(ax, "inside").get_xdata()) == 45
+    assert ax.get_title() == "Where will it be? 90% inside, 80% asked"
+    drawn(plots.intervals(covered(), rows=10_000))
+    with pytest.raises(ValueError, match="expected the intervals of a regressor, got sets"):
+        plots.intervals(Coverage(0.9, 1, np.ones(3, bool), np.ones(3)))
+
+
+def test_precision_recall_draws_the_curve():
+    random = np.random.default_rng(0)
+    y = np.where(random.random(500) < 0.2, "yes", "no")
+    share = np.clip(0.3 * (y == "yes") + 0.6 * random.random(500), 0.01, 0.99)
+    metrics = Metrics(["average_precision"], window=100)
+    metrics.update(y, y, classes=["no", "yes"], proba=np.stack([1 - share, share], axis=1))
+    ax = drawn(plots.precision_recall(metrics))
+    curve = metrics.precision_recall("yes")
+    assert line(ax, "yes").get_ydata().tolist() == curve["precision"].tolist()
+    assert line(ax, "yes").get_xdata().tolist() == curve["recall"].tolist()
+    ax = drawn(plots.precision_recall(metrics, ["no", "yes"], windowed=True))
+    assert line(ax, "yes").get_ydata()[-1] == (y[-100:] == "yes").mean()
+    with pytest.raises(ValueError, match="no row has the label 'x'"):
+        plots.precision_recall(metrics, ["x"])

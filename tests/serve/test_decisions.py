@@ -11,6 +11,7 @@ from budgetron.serve.tally import MOST_RANKED
 from tests.helpers.cases import each
 from tests.helpers.command import called
 from tests.serve.conftest import ROWS, learn, until
+from tests.serve.test_replica import following
 
 COSTS = {"fraud": 20.0, ("ok", "fraud"): 2.0}
 
@@ -60,6 +61,7 @@ def test_words_of_costs_mean_texts_and_numbers(client):
     answer = client.post("/v1/models/m/predict", json=[row | {"y": 0} for row in rows()]).json()
     shares = np.array(answer["probabilities"])[:, answer["classes"].index(1)]
     assert answer["predictions"] == (shares >= 0.1).astype(int).tolist()
+    assert client.get("/v1/models/m/curve?label=1").json()["label"] == 1
 
 
 def test_sets(client):
@@ -215,3 +217,27 @@ def test_learners_that_keep_no_rows_have_no_importances(client):
     answer = client.get("/v1/importances")
     assert (answer.status_code, "needs the rows" in answer.json()["detail"]) == (404, True)
     assert len(ROWS) == answer.json().get("version", 12)
+
+
+def test_a_replica_decides_as_its_leader(client, monkeypatch):
+    monkeypatch.setattr("budgetron.serve.replica.WAIT", 1)
+    create(client, costs={"fraud": 20}, coverage=0.8)
+    many = rows(300)
+    learn(client, many[:200], "/v1/models/m/learn")
+    body = [{"x": row["x"]} for row in many[:30]]
+
+    def answers(service):
+        return service.post("/v1/models/m/predict", json=body).json()
+
+    with following(str(client.base_url)) as replica:
+        until(lambda: replica.get("/v1/models/m/model").is_success and answers(replica) == answers(client))
+        learn(client, many[200:], "/v1/models/m/learn")
+        until(lambda: answers(replica) == answers(client))
+        assert answers(replica)["version"] == 300
+        one, other = (each.get("/v1/models/m/model").json() for each in (replica, client))
+        assert [one[name] for name in ("costs", "coverage", "covered")] == [
+            other[name] for name in ("costs", "coverage", "covered")
+        ]
+        assert (
+            replica.get("/v1/models/m/importances").json() == client.get("/v1/models/m/importances").json()
+        )

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -102,8 +103,11 @@ def labels(text: str) -> list[Any]:
     return values
 
 
-def costs(args: Any) -> dict[Any, float] | None:
-    """The costs of mistakes by ``--cost`` and ``--threshold``; None if neither is given."""
+def costs(args: Any, classes: Sequence[Any] | None = None) -> dict[Any, float] | None:
+    """The costs of mistakes by ``--cost`` and ``--threshold``; None if neither is given.
+
+    A word may mean a text or a number, unless the classes say which.
+    """
     given = dict[str, float]()
     for flag, words in (("--cost", args.cost), ("--threshold", args.threshold)):
         for word in names(words):
@@ -118,7 +122,13 @@ def costs(args: Any) -> dict[Any, float] | None:
             if label in given:
                 raise UsageError(f"{flag}: the label {label!r} has two costs: give one.")
             given[label] = (1 - value) / value if flag == "--threshold" else value
-    return None if not given else {of: cost for label, cost in given.items() for of in meant(label)}
+    if not given:
+        return None
+    found = dict[Any, float]()
+    for word, cost in given.items():
+        known = [of for of in meant(word) if classes is None or of in classes]
+        found |= dict.fromkeys(known or [word], cost)
+    return found
 
 
 FILE = {"FILE": "a file, the name of a data set, or - for a pipe"}

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 
 from budgetron import SaveError
+from budgetron._util.choices import OF_RANKS
 from budgetron._util.label_rules import is_exact
 from budgetron._util.text import aligned, printable
-from budgetron.evaluate import Record, Session
+from budgetron.evaluate import Metrics, Record, Session
+from budgetron.evaluate.metrics.one_class import OneClass, place_of
 from budgetron.evaluate.results import in_words
 from budgetron.streams.bad_rows import BadRows
 
 WIDTH = 12
+POINTS = 200
+"""The most points of a curve."""
 
 
 class Table:
@@ -95,12 +99,26 @@ class Document:
             "rate": last.rate,
             "recall": [{"class": name, "recall": value} for name, value in recall.items()] or None,
             "confusion": None if metrics.targets else metrics.confusion(),
+            **_curves(metrics),
+            **({} if model.coverage is None else {"covered": model.covered_}),
             "saved": self._saved,
             "bad_rows": bad_rows.count,
             "unlabelled": session.unlabelled,
             "records": [record.as_dict() for record in self._records],
         }
         print(document(result))
+
+
+def _curves(metrics: Metrics) -> dict[str, Any]:
+    """Precision and recall by threshold, of the classes for which a metric of ranks was asked."""
+    asked = {each.label for each in map(OneClass.named, metrics.names) if each and each.metric in OF_RANKS}
+    if not asked or not metrics.ranked:
+        return {}
+    classes = list(metrics.recall())
+    places = [place_of(word, classes) for word in asked if word is not None]
+    chosen = [name for i, name in enumerate(classes) if None in asked or i in places]
+    curves = [{"class": name} | metrics.precision_recall(name, most=POINTS) for name in chosen]
+    return {"precision_recall": curves}
 
 
 class Predictions:

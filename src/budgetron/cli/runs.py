@@ -146,7 +146,7 @@ def _planned(algorithm: str, source: NamedRows, address: Address | None, args: N
     regression, classes = args.regression or source.is_regression, args.classes
     learner = learners.build([algorithm], learners.given_flags(args))[algorithm]
     learner, steps = input.scaled(learner, input.scaling(args, source), args), input.transforms(args)
-    kind, given = OnlineRegressor if regression else OnlineClassifier, costs(args)
+    kind, given = OnlineRegressor if regression else OnlineClassifier, costs(args, classes)
     if given is not None and (regression or not learner.probabilistic):
         what = "labels, not targets" if regression else "a learner with probabilities, such as auto"
         raise UsageError(f"--cost and --threshold need {what}.")

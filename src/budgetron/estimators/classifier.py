@@ -12,10 +12,10 @@ from sklearn.base import ClassifierMixin
 
 from budgetron._util import check
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.attributes import FittedAttribute
 from budgetron.estimators.online import (
     OF_Y,
     Coded,
-    FittedAttribute,
     Online,
     answers_of,
     is_of_y,

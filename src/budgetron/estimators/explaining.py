@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from budgetron._util.rows import Matrix
+from budgetron.estimators.attributes import fitted_of
 from budgetron.estimators.explain.explaining import Explainer
 from budgetron.estimators.explain.explanation import Explanation
 from budgetron.estimators.explain.importance import importances
@@ -16,10 +17,6 @@ from budgetron.model.fitted import Fitted
 
 class Explaining:
     """Methods of the estimators. None of them learns."""
-
-    def _now(self) -> Fitted:
-        """What has been learned; raises before the first row."""
-        raise NotImplementedError
 
     def _answers(self, fitted: Fitted) -> Any:
         """What turns scores into predictions."""
@@ -75,7 +72,7 @@ class Explaining:
         >>> why.label, len(why.columns), bool(abs(rest) < 1e-9)
         (0, 30, True)
         """
-        fitted = self._now()
+        fitted = fitted_of(self)
         rows = None if background is None else _rows(self, fitted, background)
         how = Explainer(fitted, self._answers(fitted), rows, samples, label, neighbours, self._threads)
         return how.explain(_rows(self, fitted, X))
@@ -92,7 +89,7 @@ class Explaining:
         >>> why.label, why.columns, why.values
         ('fraud', ['amount', 'country'], [900.0, 'FR'])
         """
-        return self.explain([one_row(self._now(), x)], **how)[0]
+        return self.explain([one_row(fitted_of(self), x)], **how)[0]
 
     def novelty(self, X: Any, background: Any = None) -> Floats:
         """How unlike the rows learned each row is: 0 for the most usual, towards 1 for "nothing like this".
@@ -111,13 +108,13 @@ class Explaining:
         >>> (model.novelty([[0.0, 0.0], [9.0, -9.0]]) > 0.95).tolist()
         [False, True]
         """
-        fitted = self._now()
+        fitted = fitted_of(self)
         rows = None if background is None else _rows(self, fitted, background)
         return novelty(fitted, _rows(self, fitted, X), rows, self._threads)
 
     def novelty_one(self, x: Any) -> float:
         """The same for one row: a dict, or a sequence of numbers."""
-        return float(self.novelty([one_row(self._now(), x)])[0])
+        return float(self.novelty([one_row(fitted_of(self), x)])[0])
 
     @property
     def feature_importances_(self) -> Floats:
@@ -128,7 +125,7 @@ class Explaining:
         targets; without them, it is the loss to be expected if the model were right. For records there is a
         number for each of ``encoding_.names``, and one more if some values are hashed.
         """
-        found = importances(self._now())
+        found = importances(fitted_of(self))
         if found is None:
             raise AttributeError(
                 "feature_importances_ needs the rows that a model keeps, and this one keeps fewer than "

@@ -208,6 +208,7 @@ def one_row(fitted: Fitted | None, x: Any) -> Any:
 
 
 _FLOATS = np.dtype(np.float64), np.dtype(np.float32)  # quicker to compare with than the types
+_LAID_OUT = 0x0001 | 0x0100  # the flags C_CONTIGUOUS and ALIGNED
 
 
 def known_rows(fitted: Fitted, X: Any) -> Any:
@@ -219,12 +220,13 @@ def known_rows(fitted: Fitted, X: Any) -> Any:
     if fitted.encoding is not None:
         return None
     rows, named = (X, False) if type(X) is np.ndarray else _plain(fitted, X)
-    known = (
-        (type(rows) is Compressed or _is_plain_array(rows))
-        and rows.shape[1] == fitted.model.n_features
-        and (fitted.names is not None) == named
-    )
-    return rows if known else None
+    if (fitted.names is not None) is not named:
+        return None
+    if type(rows) is np.ndarray:
+        plain = rows.ndim == 2 and rows.dtype in _FLOATS and rows.flags.num & _LAID_OUT == _LAID_OUT
+    else:
+        plain = type(rows) is Compressed
+    return rows if plain and rows.shape[1] == fitted.model.n_features else None
 
 
 def is_single(fitted: Fitted, rows: Any) -> bool:
@@ -255,16 +257,6 @@ def _plain(fitted: Fitted, X: Any) -> tuple[Any, bool]:
     if not all(isinstance(dtype, np.dtype) and dtype.kind in "if" for dtype in _dtypes(X)):
         return X, False
     return _as_floats(np.ascontiguousarray(X.to_numpy())), True
-
-
-def _is_plain_array(X: Any) -> bool:
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in _FLOATS
-        and X.flags.c_contiguous
-        and X.flags.aligned
-    )
 
 
 _last: tuple[Any, list[Any]] = (None, [])

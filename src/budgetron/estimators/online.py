@@ -1,8 +1,8 @@
-"""The base class of both estimators: the model, the checks of its input, and the fitted attributes."""
+"""The base class of both estimators: parameters, learning a batch or a row, and what rooms above call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self, TypeVar
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from budgetron._util import check
 from budgetron._util.errors import note_rows
 from budgetron._util.rows import Matrix
 from budgetron._util.threads import learning_lock
+from budgetron.estimators.attributes import FittedAttributes, fitted_of
 from budgetron.estimators.explaining import Explaining
 from budgetron.estimators.input import (
     Input,
@@ -29,9 +29,8 @@ from budgetron.estimators.input import (
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
-from budgetron.model.conformal import Conformal, checked_coverage
+from budgetron.model.conformal import checked_coverage
 from budgetron.model.decisions import CostedLabels, checked_costs
-from budgetron.model.files import model_files
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored, core_codes
 from budgetron.model.model import Model
@@ -40,29 +39,7 @@ from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
 
 
-class FittedAttribute:
-    """An attribute of a fitted estimator, read from ``fitted_``.
-
-    It can be set on an object of its own: scikit-learn's checks of a first batch set two of them.
-    """
-
-    def __init__(self, read: Callable[[Fitted], Any]) -> None:
-        self.read = read
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        fitted = estimator.__dict__.get("fitted_")
-        value = None if fitted is None else self.read(fitted)
-        if value is None:
-            raise AttributeError(f"{type(estimator).__name__!r} object has no attribute {self.name!r}")
-        return value
-
-
-class Online(Explaining, BaseEstimator):  # type: ignore[misc]
+class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators.
 
     Threads: ``start``, ``fit``, ``partial_fit``, ``learn_one`` and ``progressive_predict`` take turns. All
@@ -72,8 +49,6 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     How: all that was learned is one value, ``fitted_``, replaced in one assignment and read once in a call.
     """
 
-    fitted_: Fitted
-
     learner: Learner | None
     epochs: int
     shuffle: bool
@@ -81,11 +56,6 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
     encoder: Encoder | None
     n_jobs: int | None
     coverage: float | None
-
-    learner_ = FittedAttribute(lambda fitted: fitted.model.learner)
-    gamma_ = FittedAttribute(lambda fitted: fitted.gamma)
-    n_features_in_ = FittedAttribute(lambda fitted: fitted.model.n_features)
-    feature_names_in_ = FittedAttribute(lambda fitted: fitted.names)
 
     def __init__(
         self,
@@ -132,98 +102,11 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
                 raise
         return self
 
-    @property
-    def encoding_(self) -> Encoding | None:
-        """How records become rows; None for a model of arrays."""
-        fitted = self._known()
-        return None if fitted is None else fitted.encoding
-
-    @property
-    def n_support_(self) -> int:
-        """The number of support vectors."""
-        return self._now().model.size
-
-    @property
-    def support_vectors_(self) -> Matrix:
-        """The support vectors, oldest first."""
-        return self._now().model.support_vectors()
-
-    @property
-    def dual_coef_(self) -> Floats:
-        """The coefficients, oldest support vector first.
-
-        The array has one row for two classes and for regression, else one row per class.
-        """
-        return self._now().model.dual_coef()
-
-    @property
-    def coef_(self) -> Floats:
-        """The weights of the explicit features, one row per output; only for learners on a feature map."""
-        return self._now().model.coef()
-
-    @property
-    def expert_weights_(self) -> Floats:
-        """The weight of every expert; only for :class:`~budgetron.Stacked` learners."""
-        return self._now().model.expert_weights()
-
-    @property
-    def expert_losses_(self) -> Floats:
-        """The mean loss of every expert so far: log loss for labels, squared error for targets."""
-        return self._now().model.expert_losses()
-
-    @property
-    def memory_bytes_(self) -> int:
-        """The memory of the native model, in bytes."""
-        return self._now().model.memory_bytes
-
-    def save(self, path: model_files.Path, extra: Mapping[str, Any] | None = None) -> None:
-        """Write the estimator to a file that :func:`budgetron.load` reads.
-
-        The file holds only data, in the safetensors format. Saving the same estimator twice writes the same
-        bytes. An existing file is replaced atomically: after a failure it is still the old file. Failures
-        raise :class:`~budgetron.SaveError`.
-
-        Parameters
-        ----------
-        path : str or path
-            The file to write.
-        extra : dict, optional
-            Your own data to store with the model: numbers, strings, None, arrays, and lists and dicts of
-            these. ``budgetron.model_files.read(path).extra`` returns it.
-        """
-        self._now()  # raises before the first row
-        model_files.save(self, path, extra)
-
     # ---- what has been learned
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "fitted_" in self.__dict__
 
     def _answers(self, fitted: Fitted) -> Any:
         """What turns scores into predictions."""
         return answers_of(self, fitted)
-
-    def _known(self) -> Fitted | None:
-        """What has been learned; None before the first row."""
-        return self.__dict__.get("fitted_")
-
-    def _now(self) -> Fitted:
-        """What has been learned; raises before the first row."""
-        if "fitted_" not in self.__dict__:
-            check_is_fitted(self)  # raises
-        return self.fitted_
-
-    def __copy__(self) -> Self:
-        """A copy that learns separately."""
-        other = object.__new__(type(self))
-        other.__dict__ = self.__dict__.copy()
-        if (fitted := self._known()) is not None:
-            other.fitted_ = fitted.copy()
-        return other
-
-    def __sizeof__(self) -> int:
-        own: int = object.__sizeof__(self)
-        return own + (self.fitted_.model.memory_bytes if self.__sklearn_is_fitted__() else 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -331,7 +214,7 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
             return None
         if is_single(fitted, rows) and self.__dict__.get("class_weight") is None and self.coverage is None:
             number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
-            if number is not None and fitted.model.learn_row(rows[0], number, scores[0]):
+            if number is not None and fitted.model.learn_row(rows, number, scores):
                 return [Scored(scores, fitted.n_labels)]
         codes = fitted.answers.quick_codes(y) if are_learnable(fitted, rows) else None
         if codes is None:
@@ -363,20 +246,6 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
         if fitted.labels is not None:
             refuse_without_probabilities(fitted, "coverage needs")
         return fitted.covering(checked_coverage(self.coverage))
-
-    def _conformal(self, what: str) -> tuple[Fitted, Conformal]:
-        """What has been learned, with its misfits."""
-        fitted = self._now()
-        if fitted.conformal is None:
-            raise AttributeError(
-                f"{what} needs misfits of the stream: give {type(self).__name__}(coverage=0.9), and learn."
-            )
-        return fitted, fitted.conformal
-
-    @property
-    def covered_(self) -> float | None:
-        """The share of the last 500 rows that their sets or intervals covered, before they were learned."""
-        return self._conformal("covered_")[1].share_covered
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Fitted:
         """A model that knows all columns and labels of the rows, and has learned them ``epochs`` times."""
@@ -434,7 +303,7 @@ class Online(Explaining, BaseEstimator):  # type: ignore[misc]
 
     def _scores_one(self, x: Any) -> tuple[Fitted, list[float]]:
         """What has been learned, and the scores of one row."""
-        fitted = self._now()
+        fitted = fitted_of(self)
         scores = fitted.scores_one(x)
         if scores is None:
             rows = Input(self, fitted).rows([one_row(fitted, x)])
@@ -479,11 +348,11 @@ Estimator = TypeVar("Estimator", bound=Online)
 
 def scored(estimator: Online, X: Any) -> tuple[Fitted, list[Scored]]:
     """What an estimator has learned, and the scores of rows."""
-    fitted = estimator._now()
+    fitted = fitted_of(estimator)
     rows = known_rows(fitted, X)
     if rows is not None and is_single(fitted, rows):
         scores = np.empty((1, fitted.outputs))
-        if fitted.model.score_row(rows[0], scores[0]):
+        if fitted.model.score_row(rows, scores):
             return fitted, [Scored(scores, fitted.n_labels)]
     return fitted, fitted.scores(checked_rows(estimator, fitted, X, rows), estimator._threads)
 
@@ -527,7 +396,7 @@ def progressive(
 
 def begin(estimator: Online, X: Any, y: Any) -> None:
     """Prepare a model for the columns of the first row and its label, without learning it."""
-    fitted = estimator._known()
+    fitted = estimator.__dict__.get("fitted_")
     if fitted is not None and (fitted.labels is None or len(fitted.labels)):
         return
     labels = estimator._first_labels(y)

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "evaluate.comparison": "compare",
+        "evaluate.covering": "Coverage coverage",
         "evaluate.differences": "Difference difference",
         "evaluate.hindsight": "Regret regret",
         "evaluate.metrics.metrics": "Metrics",

@@ -15,7 +15,8 @@ class Engine(Protocol):
 
     ``rows`` are native views of a block. Labels are -1 and +1 for one output, and codes for several.
     ``run`` and ``learn_one`` write the scores of each row from before its update. ``threads`` is how many
-    threads a call may use; results do not depend on it.
+    threads a call may use; results do not depend on it. A single row ``x`` and its scores are vectors, or
+    matrices of one row.
     """
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp
+from math import exp, isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from budgetron.learners.learner import Floats
 from budgetron.model.label_kinds import are_numbers, joined, kind_of, of_kind
 
 Codes = npt.NDArray[np.intp]
+
+_DOUBLE = np.dtype(np.float64)  # quicker to compare with than the type
 
 
 class Scored(NamedTuple):
@@ -33,15 +35,18 @@ class AnyTarget:
 
     def number(self, y: Any) -> float | None:
         """What the core takes for a target; None if it is not a finite number."""
-        return float(y) if check.finite(y) else None
+        try:
+            return float(y) if isfinite(y) else None
+        except (OverflowError, TypeError):
+            return None
 
     def number_of(self, y: Any) -> float | None:
         """The same for an array of one target that would pass every check."""
-        return self.number(y.item()) if y.dtype == np.float64 else None
+        return self.number(y.item()) if y.dtype == _DOUBLE else None
 
     def quick_codes(self, y: Any) -> Floats | None:
         """The targets if they would pass every check as they are; else None."""
-        plain = y.dtype == np.float64 and y.flags.c_contiguous and y.flags.aligned
+        plain = y.dtype == _DOUBLE and y.flags.c_contiguous and y.flags.aligned
         return y if plain and bool(np.isfinite(y).all()) else None
 
     def prediction(self, scores: list[float]) -> float:
@@ -218,17 +223,17 @@ class KnownLabels:
     def log_probabilities(self, pieces: list[Scored]) -> Floats:
         """One column for each sorted label: the logarithm of its probability, -inf if it was not known."""
         self._refuse_none()
-        parts = [_log_shares(*piece) for piece in pieces]
-        whole = len(parts) == 1 and pieces[0].known == len(self) and self.is_sorted
-        return parts[0] if whole else self._table(parts)
+        shares = [_log_shares(*piece) for piece in pieces]
+        whole = len(shares) == 1 and pieces[0].known == len(self) and self.is_sorted
+        return shares[0] if whole else self._table(shares)
 
-    def _table(self, parts: list[Floats]) -> Floats:
-        """The parts, whose columns are in the order of codes, in one table of sorted labels."""
-        table = np.full((sum(map(len, parts)), len(self)), -np.inf)
+    def _table(self, tables: list[Floats]) -> Floats:
+        """Tables whose columns are in the order of codes, in one of sorted labels."""
+        table = np.full((sum(map(len, tables)), len(self)), -np.inf)
         start = 0
-        for part in parts:
-            table[start : start + len(part), : part.shape[1]] = part
-            start += len(part)
+        for each in tables:
+            table[start : start + len(each), : each.shape[1]] = each
+            start += len(each)
         return table if self.is_sorted else table[:, self.order]
 
 
@@ -268,8 +273,8 @@ def _log_shares(scores: Floats, known: int) -> Floats:
 def selected(pieces: list[Scored], rows: npt.NDArray[np.bool_]) -> list[Scored]:
     """The pieces with these of their rows."""
     cuts = np.cumsum([len(piece.scores) for piece in pieces])[:-1]
-    parts = np.split(rows, cuts)
-    return [Scored(piece.scores[part], piece.known) for piece, part in zip(pieces, parts, strict=True)]
+    masks = np.split(rows, cuts)
+    return [Scored(piece.scores[mask], piece.known) for piece, mask in zip(pieces, masks, strict=True)]
 
 
 def core_codes(codes: Codes, known: int) -> Floats:

@@ -309,10 +309,8 @@ class Model:
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        model.learner, model.task, model.n_features = learner, task, n_features
-        model.dtype, model.seed = np.dtype(dtype), seed
-        model.restore(state)
-        watch(model)
+        description = {"learner": learner, "task": task, "n_features": n_features, "seed": seed}
+        model.__setstate__(description | {"dtype": np.dtype(dtype), "state": state})
         return model
 
     def __sizeof__(self) -> int:

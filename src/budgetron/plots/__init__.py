@@ -1,8 +1,8 @@
 """Plots of runs and comparisons, and of classifiers of two features.
 
-Every function takes an optional ``ax`` and returns the axes it drew on, with five exceptions: `columns`,
-`overview`, `experts` and `study_curves` return a figure, and `learning` an animation. All need matplotlib,
-the extra ``plot``.
+Every function takes an optional ``ax`` and returns the axes it drew on, with six exceptions: `columns`,
+`coverage`, `overview`, `experts` and `study_curves` return a figure, and `learning` an animation. All need
+matplotlib, the extra ``plot``.
 
 >>> from sklearn.datasets import load_breast_cancer
 >>> from budgetron import Gaussian, evaluate, forgetron, plots, rbp
@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy(
     {
         "plots.animation": "learning",
         "plots.boundary": "decision_boundary",
+        "plots.decisions": "coverage intervals precision_recall",
         "plots.lines": "Line curves error_against_budget error_against_rows error_against_time over_rows "
         "overview support_vectors_against_rows window_against_rows",
         "plots.studies": "critical_difference study_curves",

@@ -11,6 +11,7 @@ from budgetron._util.text import shown
 from budgetron.estimators import OnlineRegressor
 from budgetron.evaluate.drift.watch import Alarm, Watch
 from budgetron.evaluate.metrics import Metrics
+from budgetron.evaluate.metrics.one_class import place_of
 from budgetron.evaluate.progressive import Estimator, Learned, ProgressiveMetrics
 from budgetron.serve.rows import Rows
 
@@ -96,15 +97,14 @@ class Tally:
         """Precision and recall of a class, by threshold; a ValueError if there is no such class."""
         with self._lock:
             metrics = self._measured.metrics
-            known = {str(each): each for each in ([] if self.targets else metrics.recall())}
-            if self.targets or label not in known:
+            classes = [] if self.targets else list(metrics.recall())
+            if (place := place_of(label, classes)) is None:
                 raise ValueError(f"no row has the label {shown(label)}.")
-            if len(known) > MOST_RANKED:
-                raise ValueError(f"a model of more than {MOST_RANKED} classes has no curves.")
-            curve = metrics.precision_recall(known[label], windowed=windowed)
-        points = len(curve["threshold"])
-        chosen = np.unique(np.linspace(0, points - 1, min(points, POINTS)).round().astype(int))
-        return {"label": known[label]} | {name: column[chosen].tolist() for name, column in curve.items()}
+            if not metrics.ranked:
+                why = f"more than {MOST_RANKED} classes, or a learner without scores"
+                raise ValueError(f"the model has no curves: it has {why}.")
+            curve = metrics.precision_recall(classes[place], windowed=windowed, most=POINTS)
+        return {"label": classes[place]} | {name: column.tolist() for name, column in curve.items()}
 
     def _baselines(self, rows: int) -> dict[str, dict[str, float]]:
         recent = np.array(self._window).reshape(-1, 2).sum(axis=0) / max(len(self._window), 1)

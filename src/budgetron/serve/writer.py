@@ -183,21 +183,23 @@ class Writer(threading.Thread):
 
     def _learn(self, jobs: list[Learn]) -> tuple[dict[str, Lessons], list[Learn]]:
         """What copies of the models made of the jobs, and the jobs that are learned; others are refused."""
-        began, rows = thread_time(), [job.parsed for job in jobs]
-        model, seen = self.model.published.estimator, self.model.tally.watched
-        estimator, outcomes = learn_group(model, rows, self.limits, seen)
+        beside = self.model.challengers
+        began = thread_time() if beside else 0.0
+        batch, seen = [job.parsed for job in jobs], self.model.tally.watched
+        estimator, outcomes = learn_group(self.model.published.estimator, batch, self.limits, seen)
+        learned, taken = list[Learn](), list[Learned | Problem]()
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, Problem):
                 job.result = outcome
             else:
                 job.learned = job.answered = outcome
-        learned = [job for job in jobs if job.result is None]
-        taken = [each for each in outcomes if isinstance(each, Learned)]
-        found = {OWN: Lessons(estimator, [*taken], thread_time() - began)}
-        for name, each in self.model.challengers.items():
-            batch, seen = [job.parsed for job in learned], each.tally.watched
-            found[name] = lessons(each.published.estimator, batch, seen)
-        if _refused_by_the_one_asked(learned, found):
+                learned.append(job)
+                taken.append(outcome)
+        found = {OWN: Lessons(estimator, taken, thread_time() - began if beside else 0.0)}
+        batch = [job.parsed for job in learned]
+        for name, each in beside.items():
+            found[name] = lessons(each.published.estimator, batch, each.tally.watched)
+        if beside and _refused_by_the_one_asked(learned, found):
             return self._learn([job for job in learned if job.result is None])
         return found, learned
 

@@ -61,12 +61,16 @@ def main(argv: list[str]) -> None:
     file = model_files.read(args.model)
     model = file.estimator()
     model.n_jobs = args.jobs
-    if (given := costs(args)) is not None:
+    known = None if isinstance(model, OnlineRegressor) else model.classes_.tolist()
+    if (given := costs(args, known)) is not None:
         if isinstance(model, OnlineRegressor) or not model.learner_.probabilistic:
             raise UsageError(
                 f"--cost and --threshold need probabilities, which {args.model} does not have."
             )
         model.costs = given
+        for word in dict.fromkeys(map(output.label, given)):
+            if word not in map(output.label, known or ()):
+                say(f"{args.model} has not learned the label {word}, for which a cost is given.")
     columns = model.n_features_in_
     if args.features not in (None, columns):
         raise UsageError(f"--features {args.features}: expected {columns}, as {args.model} has.")

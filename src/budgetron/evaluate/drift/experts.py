@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-EVERY = 256
+EVERY = 1000
 """Rows between two samples of the weights."""
-FIRST, SLOW, RECENT = 16, 64, 4
+FIRST, SLOW, RECENT = 5, 16, 2
 """Samples before a shift is told, those of the moving average, and those that are compared with it."""
 SHIFT = 0.4
 """The share of all weight that has moved."""

@@ -94,27 +94,13 @@ class Watch:
                 yield Alarm(change.row, of, more)
 
     def _of_codes(self, y: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Iterable[Alarm]:
-        labels, predictions = y.tolist(), predicted.tolist()
-        told = {
-            ERRORS: [int(a != b) for a, b in zip(labels, predictions, strict=True)],
-            **dict(zip((LABELS, PREDICTIONS), self._coded(labels, predictions), strict=True)),
-        }
-        for of, codes in told.items():
-            for change in self._rates[of].tell(np.array(codes, dtype=np.int64)):
-                more = as_error(change) if of == ERRORS else as_share(change, list(self._codes))
+        rates, codes = self._rates.values(), self._codes
+        told = _core.tell_predicted(*rates, y.tolist(), predicted.tolist(), codes)
+        for of, changes in zip(self._rates, told, strict=True):
+            for change in changes:
+                more = as_error(change) if of == ERRORS else as_share(change, list(codes))
                 if change.row > FIRST and more is not None and self._may(of, change):
                     yield Alarm(change.row, of, more)
-
-    def _coded(self, labels: list[Any], predictions: list[Any]) -> tuple[list[int], list[int]]:
-        """The codes of labels and predictions, in the order of their first rows."""
-        codes = self._codes
-        if len(codes) < CODES - 1 and not (codes.keys() >= {*labels, *predictions}):
-            for pair in zip(predictions, labels, strict=True):
-                for label in pair:
-                    if len(codes) < CODES - 1:
-                        codes.setdefault(label, len(codes))
-        of = codes.get
-        return [of(label, CODES - 1) for label in labels], [of(label, CODES - 1) for label in predictions]
 
     def _may(self, of: str, change: Any) -> bool:
         return self._silence.may_tell((of, change.column), change.row)

@@ -186,11 +186,19 @@ class Metrics:
             found[label] = {"share": ratio(weight, float(true.sum())), **values}
         return found
 
-    def precision_recall(self, label: Any = None, *, windowed: bool = False) -> dict[str, Array]:
+    @property
+    def ranked(self) -> bool:
+        """Whether rows are ranked by scores, as curves and average precision need."""
+        return "ranking" in self._sums
+
+    def precision_recall(
+        self, label: Any = None, *, windowed: bool = False, most: int | None = None
+    ) -> dict[str, Array]:
         """The precision and the recall of a class for every threshold, from the highest score down.
 
         Arrays ``threshold``, ``precision`` and ``recall``; thresholds are probabilities if rows have them.
         The class is by default the second of two. With ``windowed`` the curve is that of the last rows.
+        ``most`` is the most points, evenly spaced.
         """
         ranking = self._sums_of(windowed).get("ranking")
         if not isinstance(ranking, Ranking):
@@ -201,7 +209,9 @@ class Metrics:
             raise ValueError(f"Metrics: no row has the label {shown(label)}.")
         place = len(self._classes) - 1 if label is None else self._classes.index(label)
         found, seen = (each[place] for each in ranking.found_and_seen())
-        there = np.diff(seen, prepend=0.0) > 0
+        there = np.flatnonzero(np.diff(seen, prepend=0.0) > 0)
+        if most is not None and len(there) > most:
+            there = there[np.linspace(0, len(there) - 1, most).round().astype(int)]
         scores = lowest_scores()[::-1][there]
         threshold = expit(scores) if self._given["proba"] else scores
         recall = found[there] / max(found[-1], 1e-300)

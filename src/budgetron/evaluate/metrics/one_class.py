@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from budgetron._util.choices import OF_COUNTS, OF_RANKS
+from budgetron._util.label_rules import meant
 from budgetron.evaluate.metrics.confusion import Confusion
 from budgetron.evaluate.metrics.ranking import Ranking
 from budgetron.evaluate.metrics.sums import Array, ratio
@@ -44,8 +45,8 @@ class OneClass:
         if each is None:
             return None
         if self.label is not None:
-            names = list(map(str, classes))
-            return each[names.index(self.label)] if self.label in names else None
+            place = place_of(self.label, classes)
+            return None if place is None else each[place]
         if len(classes) == 2:
             return each[1]
         known = [value for value in each if value is not None]
@@ -64,6 +65,12 @@ class OneClass:
             assert self.rows is not None
             return [_first(*pair, self.rows) for pair in zip(found, seen, strict=True)]
         return [_average(*pair) for pair in zip(found, seen, strict=True)]
+
+
+def place_of(word: str, classes: list[Any]) -> int | None:
+    """The place of the class that a word names: 1 and 1.0 are one number."""
+    meanings = meant(word)
+    return next((i for i, label in enumerate(classes) if str(label) == word or label in meanings), None)
 
 
 def _average(found: Array, seen: Array) -> float | None:

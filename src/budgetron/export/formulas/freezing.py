@@ -57,6 +57,11 @@ def freeze(estimator: Any) -> tuple[tree.Formula, Fitted]:
             f"Expected a fitted OnlineClassifier or OnlineRegressor to export, got {shown(estimator)}."
         )
     check_is_fitted(estimator)
+    if getattr(estimator, "costs", None) is not None:
+        raise ValueError(
+            "An exported model predicts what is most probable, not what costs least: export a copy with "
+            "set_params(costs=None), and decide by its probabilities."
+        )
     fitted = estimator.fitted_.copy()  # other threads may go on learning
     model = fitted.model
     if fitted.labels is not None and not fitted.n_labels:
