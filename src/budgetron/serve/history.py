@@ -135,10 +135,8 @@ class History:
             for each in events:
                 document = {name: value for name, value in each.items() if name != "number"}
                 values = (each["number"], self.name, each["version"], each["what"], encode(document))
-                run(
-                    "insert or ignore into events(number, model, version, what, document) values(?, ?, ?, ?, ?)",
-                    values,
-                )
+                columns = "number, model, version, what, document"
+                run(f"insert or ignore into events({columns}) values(?, ?, ?, ?, ?)", values)
 
     def events(self, after: int, most: int, what: str | None = None) -> list[dict[str, Any]]:
         """The oldest events after a number."""
