@@ -2,9 +2,10 @@
 
     python -m benchmarks.drift [--runs 20] [--flat-runs 3]
 
-Each detector of river is set to as many false alarms in 10^5 stationary rows as are allowed, one: the most
-sensitive setting of a grid, on the worst of three streams of errors, or of numbers. Delays are rows from the
-drift, which comes after 5,000 rows, to the first alarm; one that is not found in 10,000 rows counts as 10,000.
+Each detector of river is set to as many false alarms in 10^5 stationary rows as are allowed, one: the
+most sensitive setting of a grid, on the worst of three streams of errors, or of numbers. Delays are rows
+from the drift, which comes after 5,000 rows, to the first alarm; one that is not found in 10,000 rows
+counts as 10,000.
 """
 
 import argparse

@@ -159,3 +159,31 @@ def test_a_damaged_state_is_refused():
         bad[i] = 2**63
         with pytest.raises(ValueError, match="damaged"):
             _core.Rates(4, 8, 4, 6.0).restore(numbers, bad)
+
+
+def test_labels_and_predictions_are_told_row_by_row():
+    rng = np.random.default_rng(4)
+    y = np.array(["a", "b", "c", "d", "e"])[rng.integers(0, np.where(np.arange(3000) < 1500, 2, 5))]
+    predicted = np.where(rng.random(3000) < 0.2, y[::-1], y)
+
+    def detectors():
+        return _core.Rates(2, 8, 4, 6.0), _core.Rates(4, 32, 3, 6.0), _core.Rates(4, 32, 3, 6.0)
+
+    def told(size):
+        made, codes, found = detectors(), {}, ([], [], [])
+        for i in range(0, 3000, size):
+            changes = _core.tell_predicted(
+                *made, y[i : i + size].tolist(), predicted[i : i + size].tolist(), codes
+            )
+            for known, more in zip(found, changes, strict=True):
+                known.extend(more)
+        return codes, [[(c.row, c.before, c.after) for c in each] for each in found]
+
+    codes, found = told(3000)
+    assert len(codes) == 3  # the fourth code is that of all others
+    assert all(told(size) == (codes, found) for size in (1, 7, 500))
+    of = [[codes.get(label, 3) for label in labels.tolist()] for labels in (y, predicted)]
+    wrong = (y != predicted).astype(int).tolist()
+    expected = [drift.rates(wrong, 2, 8, 4, 6.0), *(drift.rates(each, 4, 32, 3, 6.0) for each in of)]
+    assert found == expected
+    assert any(1500 < row < 1700 for row, *_ in found[1])
