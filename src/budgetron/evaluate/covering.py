@@ -32,6 +32,14 @@ class Coverage:
         The number of labels in the set, or the width of the interval, of each row.
     predicted, y, ends : array or None
         For targets: predictions, targets, and the two ends of each interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from budgetron.evaluate import Coverage
+    >>> found = Coverage(0.9, 1, np.array([True, True, False, True]), np.array([1, 1, 2, 3]))
+    >>> found.windows(2)
+    [(3, 1.0, 1.0), (5, 0.5, 2.5)]
     """
 
     asked: float
