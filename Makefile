@@ -15,7 +15,7 @@ ifneq ($(wildcard ../shared/data),)
 export BUDGETRON_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test newcomer slow browser test-random test-environments fuzz any-cut lint format bench growth adversarial \
+.PHONY: help demo test newcomer slow browser gpu test-random test-environments fuzz any-cut lint format bench growth adversarial \
   report algorithm-table streams pictures sanitize sanitize-threads coverage stub docs sizes clean
 
 .DEFAULT_GOAL := help
@@ -36,6 +36,9 @@ slow: $(VENV)/.developed  ## what takes minutes: runs that are killed a hundred 
 
 newcomer: $(VENV)/.developed  ## README and tutorials word by word, after `make demo` with the wheel that is built already
 	BUDGETRON_WHEEL="$$(ls $(CURDIR)/build/install/*.whl)" $(PYTHON) .ci/newcomer.py
+
+gpu: $(VENV)/.developed  ## the kernels of device="cuda"; skipped where there is no card or no CuPy
+	$(BIN)/python -m pytest -rs tests/learners/cuda
 
 test-random: $(VENV)/.developed  ## the tests again, on random examples that hypothesis has not drawn before
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n auto --dist worksteal tests

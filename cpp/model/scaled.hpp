@@ -18,6 +18,7 @@
 #include "input/spread.hpp"
 #include "linalg/limits.hpp"
 #include "model/learner.hpp"
+#include "model/outside.hpp"
 #include "state/threads.hpp"
 
 namespace budgetron {
@@ -44,6 +45,13 @@ class Scaled final : public Learner {
   void keep_average(double suffix) override { learner_->keep_average(suffix); }
   bool accepts_missing() const override { return Dense::missing; }
   const std::shared_ptr<Learner>& inner() const { return learner_; }
+  // The scaled rows are learned outside from now on (outside.hpp).
+  std::shared_ptr<Outside> put_outside() {
+    auto outside = std::make_shared<Outside>(learner_);
+    outside->set_guard(shared_guard());
+    learner_ = outside;
+    return outside;
+  }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
     Block block;

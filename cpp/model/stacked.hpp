@@ -23,6 +23,7 @@
 #include "linalg/posterior.hpp"
 #include "model/learner.hpp"
 #include "model/noise.hpp"
+#include "model/outside.hpp"
 #include "model/tracks.hpp"
 #include "simd/vectors.hpp"
 #include "state/threads.hpp"
@@ -52,6 +53,14 @@ class Stacked : public Learner {
     return std::all_of(experts_.begin(), experts_.end(), [](const auto& expert) { return expert->accepts_missing(); });
   }
   const std::vector<std::shared_ptr<Learner>>& experts() const { return experts_; }
+  // The rows of an expert are learned outside from now on (outside.hpp).
+  std::shared_ptr<Outside> put_outside(std::size_t e) {
+    auto outside = std::make_shared<Outside>(experts_[e]);
+    outside->set_guard(shared_guard());
+    experts_[e] = outside;
+    group();
+    return outside;
+  }
   std::vector<double> expert_weights() const {
     return {w_.begin(), w_.begin() + static_cast<std::ptrdiff_t>(experts_.size())};
   }
@@ -296,6 +305,7 @@ class Stacked : public Learner {
   // Experts that share work run on one thread, one after the other.
   void group() {
     std::vector<const void*> shared;
+    groups_.clear();
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       const void* const work = experts_[e]->shared_work();
       const auto known = work == nullptr ? shared.end() : std::find(shared.begin(), shared.end(), work);

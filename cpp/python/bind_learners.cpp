@@ -13,6 +13,7 @@
 #include "model/expansion.hpp"
 #include "model/kernelized.hpp"
 #include "model/learner.hpp"
+#include "model/outside.hpp"
 #include "model/random_iterate.hpp"
 #include "model/scaled.hpp"
 #include "model/stacked.hpp"
@@ -332,7 +333,29 @@ void scaled(nb::module_& m, const char* name) {
   nb::class_<Learning, Learner>(m, name)
       .def(nb::init<std::shared_ptr<Learner>, std::size_t, double, bool>(), "learner"_a, "columns"_a, "clip"_a,
            "targets"_a)
-      .def_prop_ro("inner", &Learning::inner);
+      .def_prop_ro("inner", [](const Learning& learner) { return Outside::unwrapped(learner.inner()); })
+      .def("put_outside", &Learning::put_outside);
+}
+
+// Learners inside another, as they are without what is outside.
+std::vector<std::shared_ptr<Learner>> experts(const Stacked& learner) {
+  std::vector<std::shared_ptr<Learner>> out;
+  for (const auto& expert : learner.experts()) out.push_back(Outside::unwrapped(expert));
+  return out;
+}
+
+void give(Outside& learner, const Matrix<double>& scores) {
+  const std::unique_lock lock(learner.guard());
+  if (scores.shape(1) != learner.outputs()) throw std::invalid_argument("give: one score is needed for every output.");
+  learner.give({aligned(scores), aligned(scores) + scores.size()});
+}
+
+// The rows that were put aside, with their labels and weights, if they were to be learned.
+nb::tuple take(Aside& learner) {
+  Aside::Kept kept = learner.take();
+  const std::size_t columns = std::max<std::size_t>(learner.columns(), 1), rows = kept.rows.size() / columns;
+  return nb::make_tuple(array(std::move(kept.rows), {rows, columns}), as_vector(std::move(kept.y)),
+                        as_vector(std::move(kept.weights)));
 }
 
 }  // namespace
@@ -376,6 +399,13 @@ void bind_learners(nb::module_& m) {
       .def_prop_ro("rows_done", [](const Learner& learner) { return learner.rows_done.load(); })
       .def_prop_ro("memory_bytes", &memory)
       .def("__sizeof__", &memory);
+  nb::class_<Outside, Learner>(m, "Outside")
+      .def(nb::init<std::shared_ptr<Learner>>(), "learner"_a)
+      .def_prop_ro("inner", &Outside::inner)
+      .def("give", &give, "scores"_a);
+  nb::class_<Aside, Learner>(m, "Aside")
+      .def(nb::init<std::size_t>(), "columns"_a)
+      .def("take", &take, nb::sig("def take(self) -> tuple[object, object, object]"));
   nb::class_<ExpansionLearner, Learner>(m, "ExpansionLearner")
       .def_rw("look_ahead", &ExpansionLearner::look_ahead)
       .def("support_vectors", &support_vectors, "features"_a)
@@ -393,7 +423,8 @@ void bind_learners(nb::module_& m) {
            "learner"_a, "older"_a, "younger"_a.none(), "suffix"_a, "seed"_a)
       .def_prop_ro("inner", &RandomIterate::kept);
   nb::class_<Stacked, Learner>(m, "Stacked")
-      .def_prop_ro("experts", &Stacked::experts)
+      .def_prop_ro("experts", &experts)
+      .def("put_outside", &Stacked::put_outside, "expert"_a)
       .def("expert_weights", &expert_weights)
       .def("expert_losses", &expert_losses);
   nb::class_<StackedLabels, Stacked>(m, "StackedLabels")

@@ -88,6 +88,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
         thread. All learners predict the rows of a batch in threads. Results do not depend on it by a bit,
         and model files do not have it.
+    device : "cpu" or "cuda"
+        Where rows are learned: "cuda" is a card of NVIDIA, for long batches and large learners on explicit
+        features. The page "Large models on a card" says which learners. ``n_jobs`` None is then one thread
+        for each processor. It is no part of a model file.
 
     Attributes
     ----------
@@ -133,6 +137,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         encoder: Encoder | None = None,
         coverage: float | None = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
     ) -> None:
         super().__init__(
             learner,
@@ -142,6 +147,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             encoder=encoder,
             coverage=coverage,
             n_jobs=n_jobs,
+            device=device,
         )
         self.class_weight = class_weight
         self.costs = costs

@@ -27,6 +27,7 @@ from budgetron._util.rows import (
 from budgetron._util.text import nearest, shown
 from budgetron.learners import algorithms
 from budgetron.learners.automatic import Auto
+from budgetron.learners.cuda.rows import check_rows_on_card, is_on_card, on_host
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.batch import Encoded, learned_mask, not_empty
 from budgetron.model.fitted import Fitted
@@ -67,6 +68,9 @@ class Input:
 
     def rows(self, X: Any, **more: Any) -> Any:
         """X, and y if given, in the core's layout. Rows too large to square are refused."""
+        if is_on_card(X):
+            X = self._rows_on_card(X)
+            return (X, column_or_1d(on_host(more["y"]), warn=True)) if "y" in more else X
         if self.takes_records(X):
             return self._records_to_predict(X)
         with check.in_range("X and y" if "y" in more else "X"):
@@ -96,8 +100,10 @@ class Input:
         self, X: Any, y: Any, sample_weight: Any, **more: Any
     ) -> tuple[Matrix, Any, Floats | None, Encoded | None]:
         """Rows to be learned, with their labels and weights."""
-        if not self.takes_records(X):
-            X, y = self.rows(X, y=y, **more)
+        if is_on_card(X) or not self.takes_records(X):
+            X, y = self.rows(X, y=on_host(y), **more)
+            if len(y) != X.shape[0]:
+                raise ValueError(f"X has {X.shape[0]} rows, but y has {len(y)} labels.")
             return X, y, checked_weights(X.shape[0], sample_weight), None
         table, y = self.table(X), column_or_1d(y, warn=True)
         if len(y) != len(table):
@@ -105,6 +111,18 @@ class Input:
         weights = checked_weights(len(table), sample_weight)
         encoded = self.encoded(table, weights)
         return encoded.X, y, weights, encoded
+
+    def _rows_on_card(self, X: Any) -> Any:
+        """Rows that are on a card already, checked there."""
+        if self.host.device != "cuda" or self.host.encoder is not None:
+            raise ValueError('X is on a card, which needs device="cuda" and no encoder: give NumPy arrays.')
+        X = check_rows_on_card(X, self.missing)
+        if self.fitted is not None and X.shape[1] != self.fitted.model.n_features:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self.host).__name__} is expecting "
+                f"{self.fitted.model.n_features} features as input."
+            )
+        return X
 
     # ---- records
 

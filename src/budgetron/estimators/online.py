@@ -56,6 +56,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     encoder: Encoder | None
     n_jobs: int | None
     coverage: float | None
+    device: str
 
     def __init__(
         self,
@@ -67,6 +68,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         encoder: Encoder | None = None,
         coverage: float | None = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
     ) -> None:
         self.learner = learner
         self.epochs = epochs
@@ -75,6 +77,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.coverage = coverage
         self.n_jobs = n_jobs
+        self.device = device
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
@@ -127,7 +130,8 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         """A model for the columns of X."""
         learner = check.instance(self, "learner", learner_of(self), Learner)
         learner = learner.resolved(X if weights is None or not weights.any() else X[weights > 0])
-        model = Model(learner, self._task(labels), X.shape[1], X.dtype, seed_of(self))
+        device = check.one_of(self, "device", self.device, DEVICES)
+        model = Model(learner, self._task(labels), X.shape[1], X.dtype, seed_of(self), device)
         return Fitted(model, labels, encoding, rows.names)
 
     def _task(self, labels: KnownLabels | None) -> Task:
@@ -231,7 +235,8 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     @property
     def _threads(self) -> int:
         """How many threads a call with many rows may use."""
-        return check.threads(self, self.n_jobs)
+        beside_a_card = self.n_jobs is None and self.device != "cpu"
+        return check.threads(self, -1 if beside_a_card else self.n_jobs)
 
     @property
     def _class_weight(self) -> Any:
@@ -240,6 +245,9 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
 
     def _equipped(self, fitted: Fitted) -> Fitted:
         """With class counts, if class weights need them, and with misfits, if something is to cover."""
+        if fitted.model.device != self.device:
+            device = check.one_of(self, "device", self.device, DEVICES)
+            fitted = replace(fitted, model=fitted.model.on(device))
         fitted = fitted if self._class_weight is None else fitted.counting()
         if self.coverage is None:
             return fitted
@@ -320,6 +328,7 @@ class Coded(NamedTuple):
     known: int = 0
 
 
+DEVICES = "cpu", "cuda"
 OF_Y = "of y"
 """Stands for the classes that y has."""
 

@@ -21,6 +21,10 @@ class Scaled(Wrapping):
 
     needs_rows = False  # the scale of the rows is known
 
+    def around(self, native: _core.Learner, task: Task, n_features: int) -> _core.Learner:
+        """The native learner around another one."""
+        raise NotImplementedError
+
     def resolved(self, X: Any) -> Self:
         """The learner with a number for every parameter, for scaled rows."""
         return super().resolved(np.broadcast_to(self.unit, (2, X.shape[1])))
@@ -72,9 +76,11 @@ class Standardised(Scaled):
         super().check_parts(task, n_features)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
-        clip = check.moderate(self, "clip", self.clip)
-        native = self.inner.build(task, n_features, dtype, seed)
-        return _core.Standardised(native, n_features, clip, isinstance(task, Targets))
+        check.moderate(self, "clip", self.clip)
+        return self.around(self.inner.build(task, n_features, dtype, seed), task, n_features)
+
+    def around(self, native: _core.Learner, task: Task, n_features: int) -> _core.Learner:
+        return _core.Standardised(native, n_features, self.clip, isinstance(task, Targets))
 
 
 @dataclass
@@ -110,4 +116,7 @@ class Ranged(Scaled):
     unit = ((0.0,), (12**-0.5 * 2,))  # of variance 1/12
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
-        return _core.Ranged(self.inner.build(task, n_features, dtype, seed), n_features, LARGEST, False)
+        return self.around(self.inner.build(task, n_features, dtype, seed), task, n_features)
+
+    def around(self, native: _core.Learner, task: Task, n_features: int) -> _core.Learner:  # noqa: ARG002
+        return _core.Ranged(native, n_features, LARGEST, False)

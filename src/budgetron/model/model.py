@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from budgetron import _core
 from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
@@ -39,22 +38,29 @@ class Model:
     """An engine, which learns, and a copy of the description it was built from.
 
     The engine is what ``Learner.build`` returns; `Engine` says what it offers. ``built_for`` is the number
-    of columns and the task with which it was built, before it was widened.
+    of columns and the task with which it was built, before it was widened. On the ``device`` "cuda" it is
+    the engine of `learners.cuda`, around that one.
 
     Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
     The size of the blocks does not change the model by one bit.
     """
 
     def __init__(
-        self, learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int
+        self,
+        learner: Learner,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+        device: str = "cpu",
     ) -> None:
         self.learner = copy.deepcopy(learner)
         self.task = task
         self.n_features = n_features
         self.dtype = np.dtype(dtype)
-        self.seed = seed
+        self.seed, self.device = seed, device
         self.built_for = n_features, task
-        self.engine = _built(self.learner, task, n_features, self.dtype, seed)
+        self.engine = self._engine(task, n_features)
         self.engine.begin()
         watch(self)
 
@@ -143,13 +149,13 @@ class Model:
             )
         return Labels(int(n_classes))
 
-    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, _core.Rows]]:
+    def _blocks(self, X: Matrix) -> Iterator[tuple[slice, Any]]:
         """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         if self.dtype == np.float32:
             X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
-        view, start, size = views(X), 0, 64
+        view, start, size = getattr(self.engine, "views", views)(X), 0, 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
             began = perf_counter()
@@ -157,6 +163,15 @@ class Model:
             took = perf_counter() - began
             size = 2 * size if took < 0.05 else max(1, size // 2) if took > 0.1 else size
             start = cut.stop
+
+    def _engine(self, task: Task, n_features: int) -> Engine:
+        """The engine of the description."""
+        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
+        if self.device != "cpu":
+            from budgetron.learners.cuda.engine import CardEngine  # it imports CuPy, if it is there
+
+            return CardEngine(self.learner, engine, task, n_features, self.dtype, self.seed)
+        return WholeCalls(engine) if self.learner.in_python else engine
 
     @property
     def size(self) -> int:
@@ -269,18 +284,25 @@ class Model:
 
     def in_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """A model of the same description, in another state."""
-        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state)
+        return self.restored(
+            self.learner, self.task, self.n_features, self.dtype, self.seed, state, self.device
+        )
+
+    def on(self, device: str) -> Self:
+        """The same model on another device."""
+        state = self.state()
+        return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state, device)
 
     def unlearned(self) -> Model:
         """The model as it was built."""
         features, task = self.built_for
-        return Model(self.learner, task, features, self.dtype, self.seed)
+        return Model(self.learner, task, features, self.dtype, self.seed, self.device)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
         features, task = built_for = self._built_for(fields.pop(_FIRST, None))
-        engine = _built(self.learner, task, features, self.dtype, self.seed)
+        engine = self._engine(task, features)
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
@@ -306,11 +328,13 @@ class Model:
         dtype: npt.DTypeLike,
         seed: int,
         state: Mapping[str, npt.NDArray[Any]],
+        device: str = "cpu",
     ) -> Self:
         """The model of a description in that state; the state alone decides how much memory it takes."""
         model = cls.__new__(cls)
-        description = {"learner": learner, "task": task, "n_features": n_features, "seed": seed}
-        model.__setstate__(description | {"dtype": np.dtype(dtype), "state": state})
+        description: dict[str, Any] = {"learner": learner, "task": task, "n_features": n_features}
+        description |= {"seed": seed, "dtype": np.dtype(dtype), "device": device}
+        model.__setstate__(description | {"state": state})
         return model
 
     def __sizeof__(self) -> int:
@@ -324,12 +348,6 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
-
-
-def _built(learner: Learner, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> Engine:
-    """The engine of a description."""
-    engine: Any = learner.build(task, n_features, dtype, seed)
-    return WholeCalls(engine) if learner.in_python else engine
 
 
 def _diverged(row: int) -> DivergedError:

@@ -7,6 +7,7 @@ import numpy as np
 from budgetron.export.c.source import Source
 from budgetron.export.formulas import tree
 from budgetron.export.formulas.rounding import finite
+from budgetron.parts.features import pieces
 from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
 
 KERNEL = """
@@ -427,36 +428,36 @@ class Formulas(tree.Writer):
 
     # ---- functions void z(const real *x, real *z), and the statements that write a piece to z + at
 
-    def features(self, features: tree.Features) -> str:
+    def features(self, features: pieces.Features) -> str:
         """Write the function of the features; its name."""
         if id(features) not in self._features:
             at, body = 0, ""
             for piece in features.pieces:
                 body += self.write(piece, at)
                 at += piece.size
-            if not any(not isinstance(piece, tree.Constant) for piece in features.pieces):
+            if not any(not isinstance(piece, pieces.Constant) for piece in features.pieces):
                 body += "  (void)x;\n"
             head = "static inline void $name(const ${p}_real *x, ${p}_real *z) {\n"
             self._features[id(features)] = self.source.function("z", f"\n{head}{body}}}\n")
         return self._features[id(features)]
 
-    def inputs(self, piece: tree.Inputs, at: int) -> str:
+    def inputs(self, piece: pieces.Inputs, at: int) -> str:
         scale = "" if piece.scale == 1 else f"{self.source.number(piece.scale)} * "
         return f"  for (int j = 0; j < {piece.size}; ++j) z[{at} + j] = {scale}x[{piece.start} + j];\n"
 
-    def constant(self, piece: tree.Constant, at: int) -> str:  # noqa: ARG002
+    def constant(self, piece: pieces.Constant, at: int) -> str:  # noqa: ARG002
         return f"  z[{at}] = 1;\n"
 
-    def fourier(self, piece: tree.Fourier, at: int) -> str:
+    def fourier(self, piece: pieces.Fourier, at: int) -> str:
         d, D = piece.frequencies.shape
         return self.source.text(FOURIER, U=piece.frequencies.T, d=d, D=D, at=at, scale=D**-0.5)
 
-    def nystrom(self, piece: tree.Nystrom, at: int) -> str:
+    def nystrom(self, piece: pieces.Nystrom, at: int) -> str:
         arrays = {"points": piece.points, "A": piece.matrix.T}
         sizes = {"m": piece.size, "n": len(piece.points), "d": self.columns, "at": at}
         return self.source.text(FROM_KERNEL, kernel=self.kernel(piece.kernel), **arrays, **sizes)
 
-    def hashed(self, piece: tree.Hashed, at: int) -> str:
+    def hashed(self, piece: pieces.Hashed, at: int) -> str:
         inner = Formulas(self.source, self.outputs, piece.columns).features(piece.features)
         places = ", ".join(map(str, piece.places.tolist()))
         words = {"inner": inner, "places": places, "columns": piece.columns, "d": self.columns, "at": at}

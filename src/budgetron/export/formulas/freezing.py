@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,16 +25,13 @@ from budgetron.learners.scaled import Ranged, Standardised
 from budgetron.learners.stacked import Stacked
 from budgetron.model.fitted import Fitted
 from budgetron.model.model import Model
+from budgetron.parts.features import pieces
 from budgetron.parts.features.cells import Bins, RandomBinning, Tiles
 from budgetron.parts.features.feature_map import FeatureMap
-from budgetron.parts.features.hashing import Hashed
-from budgetron.parts.features.nystrom import Nystrom
 from budgetron.parts.features.recruited import Recruited
-from budgetron.parts.features.stack import Identity, Stack
-from budgetron.parts.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Sigmoid
+from budgetron.parts.kernels import Kernel
 from budgetron.parts.vector_rules import Kalman
 
-KERNELS = (Gaussian, Laplacian, Linear, Polynomial, Sigmoid)
 LARGEST_LOGIT = 8.0  # of a mixture; half of it after two classes became several
 
 
@@ -69,17 +65,17 @@ def freeze(estimator: Any) -> tuple[tree.Formula, Fitted]:
     return _Freezing(model).formula(model.learner, model.engine), fitted
 
 
-def freeze_map(features: FeatureMap) -> tree.Features:
+def freeze_map(features: FeatureMap) -> pieces.Features:
     """The formula of a fitted feature map."""
     if not hasattr(features, "map_"):
         raise ValueError(f"Expected a fitted feature map to export, got {shown(features)}: call fit first.")
-    return _FreezingMap(features.n_features_in_).features(features.map_, features.native_)
+    return pieces.features_of(features.map_, features.native_, features.n_features_in_)
 
 
 class _Freezing:
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._maps: dict[int, tuple[Any, tree.Features]] = {}  # learners may share a map
+        self._maps: dict[int, tuple[Any, pieces.Features]] = {}  # learners may share a map
 
     def formula(self, learner: Learner, native: Any) -> tree.Formula:
         if isinstance(learner, Averaged):
@@ -106,18 +102,18 @@ class _Freezing:
         vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
         if not len(vectors):
             vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
-        return tree.Expansion(known_kernel(kernel), vectors, coef)
+        return tree.Expansion(pieces.known_kernel(kernel), vectors, coef)
 
     def _dual_space(self, learner: Kernelized, native: Any) -> tree.Mixture:
         frequencies = _core.moved_frequencies(native, self.model.n_features)
-        moved = tree.Weighted(tree.Features((tree.Fourier(frequencies),)), _core.moved_coef(native))
+        moved = tree.Weighted(pieces.Features((pieces.Fourier(frequencies),)), _core.moved_coef(native))
         return tree.Mixture((self._expansion(learner.kernel, native), moved), np.ones(2))
 
     def _weighted(self, learner: Mapped, native: Any) -> tree.Weighted:
         assert isinstance(learner.features, FeatureMap)
         features, coef = self._features(learner.features, native.map), native.coef()
         if not features.size:  # a Nystrom map before its first landmark
-            return tree.Weighted(tree.Features((tree.Constant(),)), np.zeros((len(coef), 1)))
+            return tree.Weighted(pieces.Features((pieces.Constant(),)), np.zeros((len(coef), 1)))
         if not isinstance(learner.rule, Kalman) or not hasattr(self.model.task, "n_classes"):
             return tree.Weighted(features, coef)
         return tree.Weighted(features, coef, *native.covariance())
@@ -134,7 +130,9 @@ class _Freezing:
     def _nearest(self, learner: Neighbours, native: Any) -> tree.Formula:
         classes, labels, first = self._classes(), native.labels(), native.first()
         if not len(labels):
-            return tree.Weighted(tree.Features((tree.Constant(),)), np.zeros((self.model.task.outputs, 1)))
+            return tree.Weighted(
+                pieces.Features((pieces.Constant(),)), np.zeros((self.model.task.outputs, 1))
+            )
         k, rows, weights = min(learner.k, len(labels)), native.rows(), native.weights()
         if not classes:
             return tree.Nearest(k, rows, labels[:, None], weights, 0.05)
@@ -167,9 +165,9 @@ class _Freezing:
         """The number of classes; 0 for targets."""
         return getattr(self.model.task, "n_classes", 0)
 
-    def _features(self, description: Any, native: Any) -> tree.Features:
+    def _features(self, description: Any, native: Any) -> pieces.Features:
         if id(native) not in self._maps:
-            features = _FreezingMap(self.model.n_features).features(description, native)
+            features = pieces.features_of(description, native, self.model.n_features)
             self._maps[id(native)] = native, features
         return self._maps[id(native)][1]
 
@@ -203,67 +201,6 @@ class _Freezing:
         factors[[part.probabilistic for part in learner.learners]] = 1
         clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
         return tree.Mixture(experts, weights, biases, factors, first.n_classes, clip)
-
-
-class _FreezingMap:
-    """The pieces of a map. Those of columns that came later are behind those of the first columns."""
-
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
-
-    def features(self, description: FeatureMap, native: Any) -> tree.Features:
-        later: list[tree.Inputs] = []
-        first = [piece for piece in self._pieces(description, native, later) if piece.size]
-        if not later:
-            return tree.Features(tuple(first))
-        columns = range(later[0].start, later[0].stop)
-        tail = [tree.Inputs(j, j + 1, piece.scale) for j in columns for piece in later]
-        return tree.Features((*first, *tail))
-
-    def _pieces(
-        self, description: FeatureMap, native: Any, later: list[tree.Inputs]
-    ) -> Iterator[tree.Piece]:
-        if isinstance(native, _core.SharedMap):
-            native = native.inner
-        if isinstance(description, Hashed):
-            if isinstance(native, _core.HashedMap):
-                yield self._hashed(description, native)
-            else:
-                yield from self._pieces(description.features, native, later)
-        elif isinstance(description, Stack):
-            for part, inner in zip(description.maps, native.maps, strict=True):
-                yield from self._pieces(part, inner, later)
-        elif isinstance(description, Identity):
-            yield from self._inputs(description, native, later)
-        elif isinstance(description, Nystrom):
-            points = native.landmarks(self.n_features)
-            yield tree.Nystrom(known_kernel(description.kernel_), points, native.from_kernel_row())
-        else:
-            frequencies = native.frequencies(self.n_features)
-            if not frequencies.size:
-                raise ValueError(f"The feature map {type(description).__name__} cannot be exported.")
-            yield tree.Fourier(frequencies)
-
-    def _inputs(self, description: Identity, native: Any, later: list[tree.Inputs]) -> Iterator[tree.Piece]:
-        first = self.n_features - native.tail
-        scale = first**-0.5 if description.scale == "1/sqrt(d)" else float(description.scale)
-        yield tree.Inputs(0, first, scale)
-        if description.constant:
-            yield tree.Constant()
-        if native.tail:
-            later.append(tree.Inputs(first, self.n_features, scale))
-
-    def _hashed(self, description: Hashed, native: Any) -> tree.Hashed:
-        places, signs = native.places(self.n_features)
-        inner = _FreezingMap(native.columns).features(description.features, native.inner)
-        return tree.Hashed(places.astype(np.intp), signs, native.columns, inner)
-
-
-def known_kernel(kernel: Any) -> Kernel:
-    """The kernel, if its formula is known."""
-    if type(kernel) not in KERNELS:
-        raise ValueError(f"The kernel {type(kernel).__name__} cannot be exported.")
-    return kernel  # type: ignore[no-any-return]
 
 
 def plain_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

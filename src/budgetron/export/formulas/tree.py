@@ -8,86 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from budgetron.parts.features.pieces import Features, Piece
 from budgetron.parts.kernels import Kernel
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
-
-
-# ---- features z(x)
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """scale * x_j of the columns start .. stop - 1."""
-
-    start: int
-    stop: int
-    scale: float
-
-    @property
-    def size(self) -> int:
-        return self.stop - self.start
-
-
-@dataclass(frozen=True, eq=False)
-class Constant:
-    """The number 1."""
-
-    size = 1
-
-
-@dataclass(frozen=True, eq=False)
-class Fourier:
-    """sin(U'x) and cos(U'x), divided by sqrt(D); U has one row per column and D columns."""
-
-    frequencies: Floats
-
-    @property
-    def size(self) -> int:
-        return 2 * int(self.frequencies.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class Nystrom:
-    """A k(x), k(x) the kernel of x with these points."""
-
-    kernel: Kernel
-    points: Floats
-    matrix: Floats
-
-    @property
-    def size(self) -> int:
-        return len(self.matrix)
-
-
-@dataclass(frozen=True, eq=False)
-class Hashed:
-    """The features of rows whose column j is added to ``places[j]``, with a sign."""
-
-    places: npt.NDArray[np.intp]
-    signs: Floats
-    columns: int
-    features: Features
-
-    @property
-    def size(self) -> int:
-        return self.features.size
-
-
-Piece = Inputs | Constant | Fourier | Nystrom | Hashed
-
-
-@dataclass(frozen=True, eq=False)
-class Features:
-    """z(x): the pieces one after the other."""
-
-    pieces: tuple[Piece, ...]
-
-    @property
-    def size(self) -> int:
-        return sum(piece.size for piece in self.pieces)
 
 
 # ---- cells: one of each member, by its number below 2^64

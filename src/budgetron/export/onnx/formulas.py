@@ -8,6 +8,7 @@ import numpy.typing as npt
 from budgetron.export.formulas import tree
 from budgetron.export.formulas.rounding import finite
 from budgetron.export.onnx.graph import Graph
+from budgetron.parts.features import pieces
 from budgetron.parts.kernels import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 
 LARGEST_PRODUCT = 100.0
@@ -288,7 +289,7 @@ class Formulas(tree.Writer):
 
     # ---- features
 
-    def features(self, features: tree.Features, x: str) -> str:
+    def features(self, features: pieces.Features, x: str) -> str:
         """z(x), one column per feature."""
         key = id(features), x
         if key not in self._features:
@@ -298,28 +299,28 @@ class Formulas(tree.Writer):
             )
         return self._features[key]
 
-    def inputs(self, piece: tree.Inputs, x: str) -> str:
+    def inputs(self, piece: pieces.Inputs, x: str) -> str:
         g = self.graph
         columns = g.add("Slice", x, g.whole(piece.start), g.whole(piece.stop), g.whole(1))
         return g.times(columns, piece.size, piece.scale)
 
-    def constant(self, piece: tree.Constant, x: str) -> str:  # noqa: ARG002
+    def constant(self, piece: pieces.Constant, x: str) -> str:  # noqa: ARG002
         g = self.graph
         rows = g.add("Slice", g.add("Shape", x), g.whole(0), g.whole(1))
         return g.add("Expand", g.numbers(1), g.add("Concat", rows, g.whole(1), axis=0))
 
-    def fourier(self, piece: tree.Fourier, x: str) -> str:
+    def fourier(self, piece: pieces.Fourier, x: str) -> str:
         g = self.graph
         angles = g.add("MatMul", x, g.numbers(piece.frequencies))
         quarter = g.add("Add", angles, g.numbers(np.pi / 2))  # many runtimes have no Cos of doubles
         waves = g.add("Sin", g.add("Concat", angles, quarter, axis=1))
         return g.times(waves, piece.size, piece.frequencies.shape[1] ** -0.5)
 
-    def nystrom(self, piece: tree.Nystrom, x: str) -> str:
+    def nystrom(self, piece: pieces.Nystrom, x: str) -> str:
         k = self.write(piece.kernel, piece.points, x)
         return self.graph.add("MatMul", k, self.graph.numbers(piece.matrix.T))
 
-    def hashed(self, piece: tree.Hashed, x: str) -> str:
+    def hashed(self, piece: pieces.Hashed, x: str) -> str:
         to = np.zeros((len(piece.places), piece.columns))
         to[np.arange(len(to)), piece.places] = piece.signs
         return self.features(piece.features, self.graph.add("MatMul", x, self.graph.numbers(to)))

@@ -8,7 +8,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,6 +44,7 @@ _LEVEL, _MISFITS = "coverage_level", "misfits"
 _FITTED = {"learner", "dtype", "seed", "n_features_in", "feature_names_in", "classes"}
 _SOMETIMES = {"labels", "encoding"}
 _LEARNED = "fitted_"  # the one attribute of an estimator that is no parameter
+_OF_THE_MACHINE = {"n_jobs", "device"}  # parameters that say nothing of the model
 _LABELS = (bool, int, float, str)
 _MOST_FEATURES = 2**31 - 1  # columns of sparse rows are counted in 32 bits
 
@@ -63,10 +64,14 @@ class ModelFile:
         extra: dict[str, Any] = self._checked(lambda: revive_extra(self.description["extra"], self.arrays))
         return extra
 
-    def estimator(self, python_parts: Iterable[type] = ()) -> Any:
-        """The estimator, ready to continue; ``python_parts`` as for `load`."""
+    def estimator(self, python_parts: Iterable[type] = (), device: str = "cpu") -> Any:
+        """The estimator, ready to continue; ``python_parts`` and ``device`` as for `load`."""
         known = by_name("load", python_parts)
-        return self._checked(lambda: _revive_estimator(self.description, self.arrays, known))
+        estimator = self._checked(lambda: _revive_estimator(self.description, self.arrays, known))
+        if device != "cpu":
+            fitted = estimator.set_params(device=device).fitted_
+            estimator.fitted_ = replace(fitted, model=fitted.model.on(device))
+        return estimator
 
     def _checked(self, build: Callable[[], T]) -> T:
         try:
@@ -156,8 +161,8 @@ def read(path: Path) -> ModelFile:
     return ModelFile(path, texts.get("budgetron_version", ""), description, arrays)
 
 
-def load(path: Path, *, python_parts: Iterable[type] = ()) -> Any:
-    """The estimator in a model file; it continues to learn where it stopped.
+def load(path: Path, *, python_parts: Iterable[type] = (), device: str = "cpu") -> Any:
+    """The estimator in a model file; it continues to learn where it stopped, on the ``device``.
 
     A file has only the names of parts that were written in Python. ``python_parts`` are their classes,
     which load does not look for anywhere else.
@@ -177,7 +182,7 @@ def load(path: Path, *, python_parts: Iterable[type] = ()) -> Any:
     >>> same.predict([[0.9]])
     array([1])
     """
-    return read(path).estimator(python_parts)
+    return read(path).estimator(python_parts, device)
 
 
 def _place(path: Any) -> str:
@@ -217,7 +222,8 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
                 f"{kind.__name__}: attribute {name!r} has no place in a model file; "
                 "delete it, or pass it in extra."
             )
-    params.pop("n_jobs")  # of this machine, not of the model
+    for name in _OF_THE_MACHINE:
+        params.pop(name)
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
     costs, coverage = params.pop("costs", None), params.pop("coverage")
     described = {name: describe(value, name) for name, value in params.items()}
@@ -243,7 +249,7 @@ def _revive_estimator(
     if kind is None:
         raise ValueError(f"there is no estimator {str(name)[:100]!r}")
     estimator = kind()
-    known = estimator.get_params(deep=False).keys() - {"n_jobs"}
+    known = estimator.get_params(deep=False).keys() - _OF_THE_MACHINE
     for param in params:
         if param not in known:
             raise ValueError(f"{name} has no parameter {param[:100]!r}")

@@ -1,0 +1,483 @@
+"""The engine whose rows are learned on a card, and the native learner beside it, its twin.
+
+The twin is built from the same description with the same seed, so that frequencies, scales and the order of
+everything are its own. What runs on the card takes up the named state of the twin's learners. Whatever is
+not learning or scoring rows (states, files, widening, explanations) first brings the arrays back and then
+asks the twin; so a model has one state, wherever it learned.
+
+In a stack, the twin goes on learning what has no form on the card, with the filter on top. The scores of
+the others are given to it, a few thousand rows at a time, while the card learns the next.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix
+
+from budgetron import _core
+from budgetron._util.rows import Compressed, is_sparse, views, whole
+from budgetron.learners.cuda.arrays import SUPER, Arrays
+from budgetron.learners.cuda.card import Card
+from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
+from budgetron.learners.cuda.questions import LOSSES, RULES
+from budgetron.learners.learner import Floats, Learner
+from budgetron.learners.mapped import Mapped
+from budgetron.learners.scaled import Scaled
+from budgetron.learners.stacked import Stacked
+from budgetron.parts.features.fourier import (
+    HadamardFourier,
+    OrthogonalFourier,
+    RandomFourier,
+    SobolFourier,
+    SparseFourier,
+)
+from budgetron.parts.features.hashing import Hashed
+from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.pieces import KERNELS
+from budgetron.parts.features.stack import Identity, Stack
+from budgetron.parts.tasks import Labels, Task
+from budgetron.parts.vector_rules import Kalman
+
+ARRAYS: Callable[[npt.DTypeLike], Arrays] = Card
+"""What makes the arrays; tests take NumPy's."""
+MAPS = (RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier, SparseFourier, Identity)
+BEGINNING = 64  # rows that the twin learns: first, since ties are common then; and while a map still learns
+MOST_OUTPUTS = 256  # scores of a row, on the card
+ENOUGH = 256  # rows to be scored for which a model goes to the card
+
+
+def runs(learner: Any) -> bool:
+    """Whether a learner has a form on the card."""
+    if type(learner) is not Mapped or not _is_known(learner.features):
+        return False
+    rule: Any = learner.rule
+    if type(rule) is Kalman:
+        return bool(rule.prior <= 1e30)
+    return type(rule) in RULES and type(getattr(rule, "loss", None)) in (type(None), *LOSSES)
+
+
+def _is_known(features: Any) -> bool:
+    if type(features) is Hashed:
+        return _is_known(features.features)
+    if type(features) is Stack:
+        return all(map(_is_known, features.maps))
+    if type(features) is Nystrom:
+        return type(features.kernel_) in KERNELS
+    return type(features) in MAPS
+
+
+def _put_outside(learner: Learner, twin: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    """The twin, and its learners whose rows are learned on the card, with their descriptions."""
+    core, scaled = inner(learner), isinstance(learner, Scaled)
+    if isinstance(core, Stacked):
+        stack = twin.inner if scaled else twin
+        parts = enumerate(core.learners)
+        return twin, [(part, stack.put_outside(i)) for i, part in parts if runs(part)]
+    handle = twin.put_outside() if scaled else _core.Outside(twin)
+    return twin if scaled else handle, [(core, handle)]
+
+
+def inner(learner: Learner) -> Learner:
+    """The learner of the rows as they are when they have been scaled."""
+    return learner.learner if isinstance(learner, Scaled) else learner
+
+
+def check(learner: Learner, task: Task) -> None:
+    """Refuse a learner of which nothing can run on a card."""
+    core = inner(learner)
+    some = any(map(runs, core.learners)) if isinstance(core, Stacked) else runs(core)
+    if some and task.outputs <= MOST_OUTPUTS:
+        return
+    if task.outputs > MOST_OUTPUTS:
+        raise ValueError(
+            f'device="cuda" takes at most {MOST_OUTPUTS} classes, got {task.outputs}: use "cpu".'
+        )
+    raise ValueError(
+        'device="cuda" runs Mapped with Fourier features, Identity, Nystrom, Hashed or a Stack of these, '
+        "and with OGD, Perceptron, PA, SGD or Kalman; also inside Standardised, Ranged and Stacked, as in "
+        f'auto(); got {learner!r}: use device="cpu".'
+    )
+
+
+class Block:
+    """Rows first .. last of a caller's X: an array for the card, and a native view for the twin."""
+
+    def __init__(self, X: Any, native: Callable[[slice], _core.Rows], first: int, last: int) -> None:
+        self.X, self._native, self.first, self.last = X, native, first, last
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first
+
+    def cut(self, first: int, last: int) -> Block:
+        """Some of the rows."""
+        return Block(self.X, self._native, self.first + first, self.first + last)
+
+    def native(self) -> _core.Rows:
+        return self._native(slice(self.first, self.last))
+
+    def array(self) -> Any:
+        """The rows as a dense array, here or on the card."""
+        X = self.X[self.first : self.last]
+        return X.toarray() if is_sparse(X) else X
+
+
+class Ahead(NamedTuple):
+    """What the card has learned of rows first .. last: the scores of each expert, and how many rows."""
+
+    first: int
+    last: int
+    scores: list[Floats]
+    done: list[int]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether an expert has refused a row."""
+        return min(self.done) < self.last - self.first
+
+
+class CardEngine:
+    """An `Engine`: see the text of the module. ``make`` makes the arrays, of the card."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        twin: Any,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+    ) -> None:
+        check(learner, task)
+        self.arrays = ARRAYS(dtype)
+        self.learner, self.task, self.n_features, self.seed = learner, task, n_features, seed
+        self._twin, self._members = _put_outside(learner, twin)
+        self._lock = threading.RLock()
+        self._pool = ThreadPoolExecutor(1)
+        self._program: Program | None = None  # the experts on the card, if they are up to date
+        self._scaler: tuple[Any, Any] | None = None  # scales rows ahead of the twin, for the card
+        self._fresh = True  # whether the twin is up to date
+        self._forked = False
+        self._lost: BaseException | None = None
+        self._require_memory()
+
+    # ---- what the twin answers
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        with self._lock:
+            self._freshen()
+            alone = isinstance(self._twin, _core.Outside)
+            return getattr(self._twin.inner if alone else self._twin, name)
+
+    @property
+    def outputs(self) -> int:
+        return int(self._twin.outputs)
+
+    @property
+    def rows_done(self) -> int:
+        return int(self._twin.rows_done)
+
+    @property
+    def size(self) -> int:
+        return int(self._twin.size)
+
+    @property
+    def memory_bytes(self) -> int:
+        return int(self._twin.memory_bytes)
+
+    @property
+    def has_deviations(self) -> bool:
+        return bool(self._twin.has_deviations)
+
+    @property
+    def has_novelty(self) -> bool:
+        return bool(self._twin.has_novelty)
+
+    def begin(self) -> None:
+        self._twin.begin()
+
+    def widen(self, features: int, outputs: int) -> None:
+        with self._lock:
+            task = self.task if outputs == self.task.outputs else Labels(outputs)
+            check(self.learner, task)
+            self._native().widen(features, outputs)
+            self.n_features, self.task = features, task
+
+    def restore(self, state: dict[str, Any]) -> None:
+        with self._lock:
+            self._native().restore(state)
+
+    def deviations(self, rows: Block, threads: int = 1) -> Any:
+        return self._asked("deviations", rows, threads)
+
+    def novelty(self, rows: Block, threads: int = 1) -> Any:
+        return self._asked("novelty", rows, threads)
+
+    def shares(self, rows: Block) -> Any:
+        return self._asked("shares", rows)
+
+    def nearest(self, rows: Block, most: int) -> Any:
+        return self._asked("nearest", rows, most)
+
+    def _asked(self, name: str, rows: Block, *more: Any) -> Any:
+        with self._lock:
+            self._freshen()
+            return getattr(self._twin, name)(rows.native(), *more)
+
+    def hold(self) -> None:
+        self._lock.acquire()
+        self._freshen()
+        self._twin.hold()
+
+    def release(self) -> None:
+        self._twin.release()
+        self._lock.release()
+
+    def renew(self) -> None:
+        """No card can be used in a process that forked, so the twin goes on alone."""
+        self._twin.renew()
+        self._lock, self._program, self._scaler, self._forked = threading.RLock(), None, None, True
+
+    # ---- rows
+
+    def views(self, X: Any) -> Callable[[slice], Block]:
+        """A function that takes a slice of rows and returns them as `run` and `scores` take them."""
+        if isinstance(X, Compressed):
+            X = csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+        if is_sparse(X) or isinstance(X, np.ndarray):
+            native = views(X)
+        else:
+
+            def native(cut: slice) -> _core.Rows:
+                return whole(self.arrays.host(X[cut]))
+
+        return lambda cut: Block(X, native, cut.start, cut.stop)
+
+    def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats | None, weight: float = 1.0) -> bool:
+        row, out = self.views(x[None])(slice(0, 1)), np.empty((1, self.outputs))
+        weights = None if weight == 1.0 else np.array([weight])
+        learned = self.run(row, np.array([y], dtype=np.float64), weights, out) == 1
+        if learned and scores is not None:
+            scores[:] = out[0]
+        return learned
+
+    def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
+        scores[:] = self.scores(self.views(x[None])(slice(0, 1)))[0]
+        return bool(np.isfinite(scores).all())
+
+    def learn_record(self, *_: Any) -> bool:
+        """False: records are read as rows."""
+        return False
+
+    def score_record(self, *_: Any) -> None:
+        """None: the same."""
+
+    def run(self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int = 1) -> int:
+        """Learn the rows; the number learned is smaller if one is refused."""
+        with self._lock:
+            done, goes_on = 0, True
+            while done < rows.size and goes_on:
+                rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+                learn = self._on_card if self._ready() else self._natively
+                learned, goes_on = learn(*rest, scores[done:], threads)
+                done += learned
+            return done
+
+    def scores(self, rows: Block, threads: int = 1) -> Floats:
+        """The scores of the rows."""
+        with self._lock:
+            if self._program is None and (rows.size < ENOUGH or not self._ready()):
+                self._freshen()
+                return np.asarray(self._twin.scores(rows.native(), threads))
+            program, out = self._lifted(), np.empty((rows.size, self.outputs))
+            for first in range(0, rows.size, ENOUGH):
+                piece = rows.cut(first, min(first + ENOUGH, rows.size))
+                X = self._scaled(piece)
+                with self.arrays.use():
+                    found = program.predict(self._uploaded(X))
+                self._give(found)
+                out[first : first + piece.size] = self._twin.scores(self._view(piece), 1)
+            return out
+
+    # ---- on the card, or natively
+
+    def _ready(self) -> bool:
+        """Whether rows can be learned on the card: maps that learn from rows begin with the twin."""
+        if self._lost is not None:
+            raise RuntimeError(
+                "The card failed, and what it had learned is lost: load a saved model."
+            ) from self._lost
+        if self._program is not None:
+            return True
+        begun = self.rows_done >= BEGINNING and not self._forked
+        return begun and not any(handle.inner.map.learns for _, handle in self._members)
+
+    def _natively(
+        self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
+    ) -> tuple[int, bool]:
+        n = rows.size if self._forked else min(rows.size, BEGINNING)
+        cut = rows.cut(0, n).native(), y[:n], None if weights is None else weights[:n]
+        learned = int(self._native().run(*cut, scores[:n], threads))
+        return learned, learned == n
+
+    def _on_card(
+        self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
+    ) -> tuple[int, bool]:
+        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one."""
+        self._lifted()
+        self._fresh = False
+        before, waiting = self.rows_done, list[Future[Ahead]]()
+
+        def begin(first: int) -> None:
+            last = min(first + SUPER, rows.size)
+            waiting.append(self._pool.submit(self._ahead, rows, y, weights, first, last))
+
+        def follow(ahead: Ahead) -> bool:
+            first, last = ahead.first, ahead.last
+            if (
+                self.rows_done - before < last
+            ):  # if an interrupt came between, the twin has followed already
+                if ahead.stopped:
+                    self._bring_back()
+                    self._program = self._scaler = None
+                self._give([found[:n] for found, n in zip(ahead.scores, ahead.done, strict=True)])
+                view, w = (
+                    self._view(rows.cut(first, last), ahead),
+                    None if weights is None else weights[first:last],
+                )
+                self._twin.run(view, y[first:last], w, scores[first:last], threads)
+            return self.rows_done - before == last
+
+        begin(0)
+        try:
+            while waiting:
+                ahead = waiting[0].result()
+                if not ahead.stopped and ahead.last < rows.size and len(waiting) == 1:
+                    begin(ahead.last)
+                goes_on = follow(ahead)
+                waiting.pop(0)
+        except BaseException:
+            for future in waiting:  # what the card has learned, the twin must follow
+                follow(self._result(future))
+            raise
+        return self.rows_done - before, goes_on
+
+    def _result(self, future: Future[Ahead]) -> Ahead:
+        try:
+            return future.result()
+        except BaseException as error:
+            self._lost = error
+            raise
+
+    def _ahead(self, rows: Block, y: Floats, weights: Floats | None, first: int, last: int) -> Ahead:
+        """Learn rows on the card, in a thread of its own."""
+        program, limit, y = self._program, self.arrays.limits.input, y[first:last]
+        assert program is not None
+        w = None if weights is None else weights[first:last]
+        scaled = self._scaled(rows.cut(first, last), y, w)
+        if scaled is None:
+            return self._refused(first, last)
+        X, y, w = scaled
+        for numbers in (X, y, *(() if w is None else (w,))):
+            with self.arrays.use():
+                if not float(abs(numbers).max()) <= limit:
+                    return self._refused(first, last)
+        with self.arrays.use():
+            scores, done = program.run(self._uploaded(X), *self.arrays.labels(y, w))
+        return Ahead(first, last, scores, done)
+
+    def _refused(self, first: int, last: int) -> Ahead:
+        """Rows that the twin learns with all experts, since their numbers are too large for a block."""
+        nothing = [np.empty((0, self.outputs)) for _ in self._members]
+        return Ahead(first, last, nothing, [0] * len(nothing))
+
+    def _scaled(self, rows: Block, y: Floats | None = None, weights: Floats | None = None) -> Any:
+        """Rows as the experts learn them, with labels and weights; or rows to be scored."""
+        if self._scaler is None:
+            X = rows.array()
+            return X if y is None else (X, y, weights)
+        scaler, aside = self._scaler
+        if y is None:
+            scaler.scores(rows.native())
+            return aside.take()[0]
+        if scaler.run(rows.native(), y, weights, np.empty((rows.size, 1)), 2) < rows.size:
+            return None
+        return aside.take()
+
+    def _uploaded(self, X: Any) -> Any:
+        return self.arrays.array(X) if isinstance(X, np.ndarray) else self.arrays.taken(X)
+
+    def _view(self, rows: Block, ahead: Ahead | None = None) -> _core.Rows:
+        """The rows for the twin. If it only takes scores, rows on the card need not come."""
+        needed = (
+            isinstance(rows.X, np.ndarray) or is_sparse(rows.X) or self._twin is not self._members[0][1]
+        )
+        if needed or (ahead is not None and ahead.stopped):
+            return rows.native()
+        return whole(csr_matrix((rows.size, self.n_features)))
+
+    def _give(self, scores: list[Floats]) -> None:
+        for (_, handle), found in zip(self._members, scores, strict=True):
+            handle.give(np.ascontiguousarray(found))
+
+    def _lifted(self) -> Program:
+        """The experts on the card."""
+        if self._program is None:
+            with self.arrays.use():
+                experts = [
+                    expert_of(self.arrays, learner, handle, self.task, self._key(learner, handle))
+                    for learner, handle in self._members
+                ]
+                program = Program(self.arrays, experts, self.n_features)
+            if isinstance(self.learner, Scaled):
+                aside = _core.Aside(self.n_features)
+                scaler: Any = self.learner.around(aside, self.task, self.n_features)
+                scaler.restore({k: v for k, v in self._twin.state().items() if k.startswith("scaled.")})
+                self._scaler = scaler, aside
+            self._program = program
+        return self._program
+
+    def _key(self, learner: Mapped, handle: Any) -> object:
+        """The same for learners whose features are the same numbers."""
+        if learner.features.learns or isinstance(inner(self.learner), Stacked):
+            return id(handle.inner.map)
+        return repr(learner.features), self.seed, self.n_features
+
+    def _freshen(self) -> None:
+        """Bring back what the card has learned."""
+        if not self._fresh:
+            self._bring_back()
+
+    def _bring_back(self) -> None:
+        assert self._program is not None
+        with self.arrays.use():
+            states = [expert.state() for expert in self._program.experts]
+        for (_, handle), state in zip(self._members, states, strict=True):
+            handle.restore(handle.state() | state)
+        self._fresh = True
+
+    def _native(self) -> Any:
+        """The twin, up to date, to be changed."""
+        self._freshen()
+        self._program = self._scaler = None
+        return self._twin
+
+    def _require_memory(self) -> None:
+        """Refuse a learner that is too large for the card, before anything is learned."""
+        need = needed_bytes(
+            self.arrays, [(*member, self.task) for member in self._members], self.n_features
+        )
+        if need > (free := self.arrays.free_bytes):
+            gib = 2.0**30
+            raise MemoryError(
+                f'device="cuda" needs {need / gib:.1f} GiB on the card for this learner, and '
+                f"{free / gib:.1f} GiB are free: take fewer features, rows of float32, or another device."
+            )

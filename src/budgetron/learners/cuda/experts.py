@@ -1,0 +1,314 @@
+"""Learners on explicit features with their arrays on the card, and the products around the walks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
+from budgetron.learners.cuda.features import Features
+from budgetron.learners.cuda.questions import Rule, rule_of
+from budgetron.learners.mapped import Mapped
+from budgetron.parts.features.pieces import features_of
+from budgetron.parts.tasks import Labels, Task
+from budgetron.parts.vector_rules import Kalman
+
+State = dict[str, npt.NDArray[Any]]
+
+
+class Expert:
+    """One learner: its arrays, made from the state of the native one, and that state again.
+
+    ``key`` is the same for learners of one kind whose features are the same numbers.
+    """
+
+    def __init__(self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object) -> None:
+        self.arrays, self.learner, self.native, self.task = arrays, learner, native, task
+        self.key, self.outputs = (type(self), key), task.outputs
+        self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
+        self.stopped = arrays.zeros(1, dtype=np.int64)
+
+    def at(self, first: int, rows: int) -> Expert:
+        """With ``scores``, where those of a block go."""
+        self.scores = self.out[first : first + rows]
+        return self
+
+    def share(self, group: Group) -> None:
+        """Take the arrays that learners with equal features share."""
+        self.group = group
+
+    def predict(self, Z: Any) -> Any:
+        """The scores of the columns of Z, rows x outputs."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """What learning has changed in the state of the native learner."""
+        raise NotImplementedError
+
+
+class Stepping(Expert):
+    """Steps along z."""
+
+    def __init__(
+        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+    ) -> None:
+        super().__init__(arrays, learner, native, task, key)
+        limits = arrays.limits
+        self.rule: Rule = rule_of(learner.rule, task, limits.largest, limits.largest_square)
+        self._start = _weights(state, self.outputs)
+        y_max = float(state["sgd.y_max"][0]) if "sgd.y_max" in state else 0.0
+        now = [float(state["t"][0]), float(state["weights.divisor"][0]), y_max]
+        self.counts = arrays.array(now, np.float64)
+        self.norm2 = arrays.zeros(1, dtype=np.float64)
+
+    def share(self, group: Group) -> None:
+        super().share(group)
+        place = group.experts.index(self)
+        rows = slice(place * self.outputs, (place + 1) * self.outputs)
+        self.W, self.F, self.A = group.W[rows], group.F[rows], group.A[rows]
+        self.G, self.kxx, self.total = group.G, group.kxx, group.total[place]
+        self.W[:] = self.arrays.array(self._start)
+        del self._start
+
+    def predict(self, Z: Any) -> Any:
+        return (self.W @ Z).T / self.counts[1]
+
+    def state(self) -> State:
+        t, divisor, y_max = self.arrays.host(self.counts)
+        found = {"t": np.array([t], dtype=np.uint64), "weights.divisor": np.array([divisor])}
+        if self.rule.ball:
+            found["sgd.y_max"] = np.array([y_max])
+        return found | _saved(self.arrays.host(self.W))
+
+
+class Filter(Expert):
+    """A Kalman filter: P of the first weights, a variance of each of the others."""
+
+    def __init__(
+        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+    ) -> None:
+        super().__init__(arrays, learner, native, task, key)
+        rule: Any = learner.rule
+        self.prior, self.drift, self.limits = float(rule.prior), float(rule.drift), arrays.limits
+        self.labels = isinstance(task, Labels)
+        self.W = arrays.array(_weights(state, self.outputs))
+        self.t = int(state["t"][0])
+        diagonal, self.P = _full_block(arrays, state)
+        self.full = len(diagonal)
+        self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
+        m, b, zeros = len(self.variance), ROWS, arrays.zeros
+        self.V, self.F, self.D = zeros(self.full, b), zeros(self.outputs, b), zeros(self.outputs, b)
+        self.G, self.U = zeros(b, m), zeros(b, self.full)
+        self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
+        noise = [float(state.get(f"kalman.{name}", np.zeros(1))[0]) for name in ("noise", "weight")]
+        self.noise = arrays.array(noise, np.float64)
+        self._before = int(state["posterior.rows"][0])
+
+    def share(self, group: Group) -> None:
+        super().share(group)
+        self.Z = group.Z
+
+    def predict(self, Z: Any) -> Any:
+        scores = (self.W @ Z).T
+        if not self.labels:
+            return scores
+        xp, full, var = self.arrays.xp, self.full, self.variance
+        S = (var[full:, None] * Z[full:] ** 2).sum(axis=0) + (Z[:full] * (self.P @ Z[:full])).sum(axis=0)
+        least = self.limits.least * (var[:full, None] * Z[:full] ** 2).sum(axis=0)
+        return scores / xp.sqrt(1 + np.pi / 8 * xp.maximum(S, least))[:, None]
+
+    def products(self) -> None:
+        """What the walk needs."""
+        if self.full:
+            self.arrays.product(self.P, self.Z[: self.full], self.V)
+            self.before = self.variance[: self.full].copy()  # the diagonal of the P in V
+        self.arrays.product(self.W, self.Z, self.F)
+
+    def columns(self, begin: int, first: int, rows: int) -> SimpleNamespace:
+        """What NumPy's walk over some columns of a block sees."""
+        here, own = slice(begin, begin + rows), slice(begin, begin + WALK)
+        arrays = {name: getattr(self, name)[:, here] for name in ("Z", "V", "F")}
+        arrays |= {"G": self.G[own], "U": self.U[own], "D": self.D[:, own]}
+        return SimpleNamespace(**vars(self) | arrays | {"scores": self.out[first : first + rows]})
+
+    def correct(self, begin: int) -> None:
+        """What the rows of a walk change in what the columns behind them have been promised."""
+        own, rest = slice(begin, begin + WALK), slice(begin + WALK, ROWS)
+        Z, U = self.Z[:, rest], self.U[own]
+        self.F[:, rest] += self.D[:, own] @ (self.G[own] @ Z)
+        if not self.full:
+            return
+        V = self.V[:, rest]
+        V -= U.T @ (U @ Z[: self.full])
+        if self.drift:
+            variance = self.variance[: self.full]
+            gained = variance - (self.before - (U * U).sum(axis=0))
+            V += gained[:, None] * Z[: self.full]
+            self.before[:] = variance
+
+    def take_steps(self) -> None:
+        self.W += self.D @ self.G
+        if self.full:
+            self.arrays.subtract_gram(self.P, self.U)
+            self.P.reshape(-1)[:: self.full + 1] = self.variance[: self.full]
+
+    def state(self) -> State:
+        host, full = self.arrays.host, self.full
+        P, i = host(self.P).astype(np.float64), np.arange(full)
+        P[i, i] = host(self.variance)[:full]
+        seen = int(host(self.observed)[0])
+        found = {
+            "t": np.array([self.t + seen - self._before], dtype=np.uint64),
+            "posterior.P": P[np.tril_indices(full)],
+            "posterior.pending": np.empty(0),
+            "posterior.variance": host(self.variance)[full:].astype(np.float64),
+            "posterior.rows": np.array([seen], dtype=np.uint64),
+        }
+        if not self.labels:
+            noise = host(self.noise)
+            found |= {"kalman.noise": noise[:1].copy(), "kalman.weight": noise[1:].copy()}
+        return found | _saved(host(self.W))
+
+
+def _weights(state: State, outputs: int) -> npt.NDArray[np.float64]:
+    return np.array([state[f"weights.{c}"] for c in range(outputs)])
+
+
+def _saved(W: npt.NDArray[Any]) -> State:
+    return {f"weights.{c}": row.astype(np.float64) for c, row in enumerate(W)}
+
+
+def _full_block(arrays: Arrays, state: State) -> tuple[npt.NDArray[np.float64], Any]:
+    """The diagonal of the full block of P, and all of it, with what is pending in it taken up."""
+    packed = state["posterior.P"]
+    full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
+    P = np.zeros((full, full), dtype=arrays.real)
+    P[np.tril_indices(full)] = packed
+    diagonal = packed[np.cumsum(np.arange(1, full + 1)) - 1] if full else np.empty(0)
+    P += np.tril(P, -1).T
+    if len(pending := state["posterior.pending"]):
+        U = pending.reshape(-1, full)
+        P -= U.T @ U
+        P[np.arange(full), np.arange(full)] = diagonal
+    return diagonal, arrays.array(P)
+
+
+class Group:
+    """Learners of one kind whose features are the same: they share Z, and what is made of Z alone."""
+
+    def __init__(self, arrays: Arrays, experts: Sequence[Expert], n_features: int) -> None:
+        self.arrays, self.experts = arrays, experts
+        first = experts[0]
+        description: Any = first.learner.features
+        self.features = Features(arrays, features_of(description, first.native.map, n_features))
+        m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
+        self.Z = arrays.zeros(m, b)
+        self.steps = isinstance(first, Stepping)
+        if self.steps:
+            self.W, self.F, self.A = arrays.zeros(rows, m), arrays.zeros(rows, b), arrays.zeros(rows, b)
+            self.G, self.kxx = arrays.zeros(b, b), arrays.zeros(b, dtype=np.float64)
+            self.total = arrays.zeros(len(experts), 1, dtype=np.float64)
+            self.total[:] = 1
+        for expert in experts:
+            expert.share(self)
+        rules = [expert.rule for expert in experts if isinstance(expert, Stepping)]
+        self.shrinks = any(rule.shrink != 1 or rule.ball for rule in rules)
+        self.in_balls = [e for e in experts if isinstance(e, Stepping) and e.rule.ball]
+
+    def look(self, X: Any) -> None:
+        """The features of a block, and the products that do not depend on its labels."""
+        self.features(X, self.Z[:, : len(X)])
+        if len(X) < ROWS:
+            self.Z[:, len(X) :] = 0
+        if not self.steps:
+            for expert in self.experts:
+                expert.products()  # type: ignore[attr-defined]
+            return
+        self.arrays.product(self.Z.T, self.Z, self.G)
+        self.arrays.product(self.W, self.Z, self.F)
+        self.kxx[:] = self.features.squared_norms(self.Z)
+        for expert in self.in_balls:
+            expert.norm2[:] = (expert.W.astype(np.float64) ** 2).sum()
+
+    def learn(self) -> None:
+        """Take the steps that the walk has decided."""
+        if not self.steps:
+            for expert in self.experts:
+                expert.take_steps()  # type: ignore[attr-defined]
+            return
+        if self.shrinks:
+            self.W *= self.arrays.xp.repeat(self.total, self.experts[0].outputs, axis=0).astype(
+                self.W.dtype
+            )
+        self.W += self.A @ self.Z.T
+
+
+class Program:
+    """Experts side by side on the same rows."""
+
+    def __init__(self, arrays: Arrays, experts: Sequence[Expert], n_features: int) -> None:
+        self.arrays, self.experts = arrays, list(experts)
+        kinds: dict[Any, list[Expert]] = {}
+        for expert in experts:
+            kinds.setdefault(expert.key, []).append(expert)
+        self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
+        self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
+        self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        arrays.prepare(self.filters, self.rules)
+
+    def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
+        """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
+        n, arrays = len(X), self.arrays
+        for expert in self.experts:
+            expert.stopped[:] = -1
+        for first in range(0, n, ROWS):
+            rows = min(ROWS, n - first)
+            for group in self.groups:
+                group.look(X[first : first + rows])
+            if self.rules:
+                arrays.walk_rules(y, weights, first, rows)
+            for begin in range(0, ROWS, WALK) if self.filters else ():
+                arrays.walk_filters(y, weights, first, begin, max(0, min(WALK, rows - begin)))
+                if rows > begin + WALK:
+                    for expert in self.filters:
+                        expert.correct(begin)
+            for group in self.groups:
+                group.learn()
+        arrays.finish()
+        stops = [int(arrays.host(expert.stopped)[0]) for expert in self.experts]
+        done = [n if stop < 0 else stop for stop in stops]
+        return [arrays.host(expert.out[:n]) for expert in self.experts], done
+
+    def predict(self, X: Any) -> list[npt.NDArray[np.float64]]:
+        """The scores of every expert, without learning."""
+        scores: dict[int, Any] = {}
+        for group in self.groups:
+            Z = self.arrays.zeros(group.features.size, len(X))
+            group.features(X, Z)
+            for expert in group.experts:
+                scores[id(expert)] = self.arrays.host(expert.predict(Z)).astype(np.float64)
+        return [np.ascontiguousarray(scores[id(expert)]) for expert in self.experts]
+
+
+def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, key: object) -> Expert:
+    """A learner on the card, in the state of the native one."""
+    kind = Filter if isinstance(learner.rule, Kalman) else Stepping
+    return kind(arrays, learner, handle.inner, task, key, handle.state())
+
+
+def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
+    """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
+    total, each = 0.0, arrays.real.itemsize
+    for learner, handle, task in members:
+        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
+        if isinstance(learner.rule, Kalman):
+            full = min(m, learner.rule.full(handle.inner.map))
+            total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)
+        else:
+            total += each * (ROWS * 4 * m + ROWS**2 + 3 * C * m)
+        total += each * (m / 2 * n_features + SUPER * (n_features + 4)) + 8 * SUPER * C
+    return total

@@ -1,0 +1,307 @@
+"""device="cuda" with NumPy's arrays in place of a card's: all of the engine but the kernels.
+
+The walks in NumPy are their definition. `test_card.py` compares the kernels with the processor, on a card.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from benchmarks.card import differences, estimator, learned, learners, rows_of
+from budgetron import (
+    OGD,
+    AdaGrad,
+    DivergedError,
+    Gaussian,
+    Identity,
+    Kalman,
+    Mapped,
+    Neighbours,
+    Nystrom,
+    OnlineClassifier,
+    OnlineRegressor,
+    Perceptron,
+    RandomFourier,
+    Squared,
+    Stack,
+    Stacked,
+    Standardised,
+    Tiles,
+    auto,
+    load,
+    rbp,
+)
+from budgetron.learners.cuda import arrays, engine
+from budgetron.learners.cuda.arrays import Arrays
+from tests.estimators.test_threads import forks, in_child
+from tests.helpers.cases import each
+from tests.helpers.refusals import refused
+
+FEATURES = Stack(RandomFourier(Gaussian(0.3), 10), Identity())
+FILTER, STEPS = Mapped(FEATURES, Kalman(1.0)), Mapped(FEATURES, OGD(0.3))
+STACK = Standardised(Stacked(FILTER, Mapped(Tiles(4), Kalman(1.0)), STEPS))
+CASES = [(name, learner, task) for name, learner, tasks in learners() for task in tasks]
+CASES = [case if case[0] != "auto(50)" else (case[0], auto(8), case[2]) for case in CASES]
+
+
+@pytest.fixture(autouse=True)
+def numpy_arrays(monkeypatch):
+    monkeypatch.setattr(engine, "ARRAYS", Arrays)
+    monkeypatch.setattr(arrays, "SUPER", 400)
+    monkeypatch.setattr(engine, "SUPER", 400)
+
+
+def scores(model, X):
+    return model.fitted_.model.scores(X)
+
+
+@each("name, learner, task", CASES)
+def test_scores_are_those_of_the_processor(name, learner, task):
+    X, ys = rows_of(900)
+    native, card = (
+        learned(estimator(learner, task, device), X, ys[task], task) for device in ("cpu", "cuda")
+    )
+    largest, row = differences(native, card)
+    assert row is None, f"{name}: row {row} differs by up to {largest}"
+    cut = learned(estimator(learner, task), X, ys[task], task, pieces=7)
+    assert differences(card, cut)[1] is None
+
+
+@each("learner", [FILTER, STEPS, STACK, Standardised(FILTER)])
+@each("task", [2, 7, 0])
+def test_weights_missing_values_and_predictions(learner, task):
+    X, ys = rows_of(700)
+    random = np.random.default_rng(1)
+    weights, y = random.integers(0, 3, len(X)) / 2.0, ys[task]
+    if learner.accepts_missing:
+        X[random.random(X.shape) < 0.1] = np.nan
+    models = [
+        estimator(learner, task, device).fit(X, y, sample_weight=weights) for device in ("cpu", "cuda")
+    ]
+    native, card = models
+    np.testing.assert_allclose(scores(card, X), scores(native, X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(scores(card, X[:3]), scores(native, X[:3]), rtol=1e-9, atol=1e-9)
+    state = native.fitted_.model.state()
+    for name, value in card.fitted_.model.state().items():
+        if not name.endswith(("posterior.P", "posterior.pending")):  # taken up at other times
+            np.testing.assert_allclose(value, state[name], rtol=1e-8, atol=1e-8, err_msg=name)
+
+
+@each("first, second", [("cuda", "cpu"), ("cpu", "cuda")])
+@each("learner", [FILTER, STEPS, STACK])
+@each("task", [2, 0])
+def test_one_file_for_both(first, second, learner, task, tmp_path):
+    X, ys = rows_of(800)
+    y = ys[task]
+    model = estimator(learner, task, first).fit(X[:500], y[:500])
+    model.save(tmp_path / "model")
+    back = load(tmp_path / "model", device=second).partial_fit(X[500:], y[500:])
+    assert back.device == back.fitted_.model.device == second
+    whole = estimator(learner, task, "cpu").fit(X[:500], y[:500]).partial_fit(X[500:], y[500:])
+    np.testing.assert_allclose(scores(back, X), scores(whole, X), rtol=1e-9, atol=1e-9)
+    moved = model.set_params(device=second).partial_fit(X[500:], y[500:])
+    assert moved.fitted_.model.device == second
+    np.testing.assert_allclose(scores(moved, X), scores(whole, X), rtol=1e-9, atol=1e-9)
+
+
+@each("learner", [FILTER, STEPS, STACK])
+def test_copies_pickles_and_clones(learner):
+    X, ys = rows_of(500)
+    model = OnlineClassifier(learner, random_state=0, device="cuda").fit(X, ys[7])
+    assert clone(model).device == "cuda"
+    for other in (pickle.loads(pickle.dumps(model)), model.__copy__()):
+        np.testing.assert_allclose(scores(other, X), scores(model, X), rtol=1e-9, atol=1e-12)
+        other.partial_fit(X, ys[7])
+        assert np.abs(scores(other, X) - scores(model, X)).max() > 1e-3
+
+
+@each("learner", [FILTER, STEPS, STACK])
+def test_classes_and_columns_come_later(learner):
+    X, ys = rows_of(900)
+    records = [{f"c{j}": x for j, x in enumerate(row[: 3 + 3 * (i > 400)])} for i, row in enumerate(X)]
+    y = np.where(np.arange(900) < 200, ys[2], ys[7])
+    guesses = [
+        OnlineClassifier(learner, random_state=0, device=device).progressive_predict(records, y)
+        for device in ("cpu", "cuda")
+    ]
+    np.testing.assert_array_equal(*guesses)
+
+
+@each("learner", [FILTER, STACK])
+def test_one_row_at_a_time_and_explanations(learner):
+    X, ys = rows_of(150)
+    native, card = (OnlineClassifier(learner, random_state=0, device=device) for device in ("cpu", "cuda"))
+    for model in (native, card):
+        model.partial_fit(X[:100], ys[2][:100])
+        for x, y in zip(X[100:], ys[2][100:], strict=True):
+            model.learn_one(x, y)
+    assert card.predict_one(X[0]) == native.predict_one(X[0])
+    np.testing.assert_allclose(card.predict_proba(X), native.predict_proba(X), atol=1e-9)
+    background = X[30:]
+    np.testing.assert_allclose(card.novelty(X, background), native.novelty(X, background), atol=1e-9)
+    assert card.memory_bytes_ > 0
+    assert card.n_support_ == native.n_support_
+
+
+def test_coefficients_and_deviations():
+    X, ys = rows_of(300)
+    native, card = (
+        OnlineRegressor(FILTER, random_state=0, device=d).fit(X, ys[0]) for d in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(card.coef_, native.coef_, atol=1e-9)
+    for mean, other in zip(
+        card.predict(X, return_std=True), native.predict(X, return_std=True), strict=True
+    ):
+        np.testing.assert_allclose(mean, other, atol=1e-9)
+
+
+def test_sparse_rows_and_rows_of_single_precision():
+    X, ys = rows_of(600)
+    X[np.abs(X) < 1] = 0
+    native, card = (
+        OnlineClassifier(STACK, random_state=0, device=d).fit(sparse.csr_matrix(X), ys[7])
+        for d in ("cpu", "cuda")
+    )
+    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
+    single = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X.astype(np.float32), ys[2])
+    assert single.fitted_.model.engine.arrays.real == np.float32
+    native = OnlineClassifier(FILTER, random_state=0).fit(X.astype(np.float32), ys[2])
+    np.testing.assert_allclose(
+        single.decision_function(X), native.decision_function(X), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_step_too_large_is_refused_where_the_processor_refuses_it():
+    X, ys = rows_of(3000)
+    learner = Mapped(Identity(), OGD(5.0, loss=Squared()))
+    found = []
+    for device in ("cpu", "cuda"):
+        model = OnlineRegressor(learner, device=device)
+        with pytest.raises(DivergedError) as caught:
+            model.partial_fit(X, ys[0])
+        found.append((caught.value.rows_learned, scores(model, X[:5])))
+        with pytest.raises(DivergedError):
+            model.partial_fit(X, ys[0])
+    (row, native), (own_row, card) = found
+    assert own_row == row > 100
+    np.testing.assert_allclose(card / np.abs(native).max(), native / np.abs(native).max(), rtol=1e-6)
+
+
+def test_an_expert_that_refuses_a_row_abstains():
+    X, ys = rows_of(1500)
+    wild = Mapped(Identity(), OGD(5.0, loss=Squared()))
+    learner = Stacked(FILTER, wild, Mapped(Tiles(4), Kalman(1.0)))
+    native, card = (OnlineRegressor(learner, random_state=0, device=d) for d in ("cpu", "cuda"))
+    for model in (native, card):
+        model.partial_fit(X, ys[0]).partial_fit(X, ys[0])
+    a, b = (model.fitted_.model.state() for model in (card, native))  # the wild one is chaos, up to 1e150
+    for name in ("expert.0.weights.0", "expert.0.t"):
+        np.testing.assert_allclose(a[name], b[name], rtol=1e-9, atol=1e-9)
+    assert np.isfinite(scores(card, X)).all()
+
+
+def test_huge_rows_and_weights_go_to_the_twin():
+    X, ys = rows_of(600)
+    X[300] *= 1e70
+    weights = np.ones(600)
+    weights[400] = 1e80
+    native, card = (OnlineClassifier(STACK, random_state=0, device=d) for d in ("cpu", "cuda"))
+    for model in (native, card):
+        model.fit(X, ys[7], sample_weight=weights)
+    np.testing.assert_allclose(scores(card, X), scores(native, X), rtol=1e-8, atol=1e-8)
+
+
+@each(
+    "learner",
+    [
+        rbp(Gaussian(1.0), budget=5),
+        Mapped(FEATURES, AdaGrad()),
+        Mapped(Tiles(4), Kalman()),
+        Stacked(Neighbours(9)),
+    ],
+)
+def test_other_learners_are_refused_in_one_sentence(learner):
+    X, ys = rows_of(50)
+    with refused('device="cuda" runs Mapped with Fourier features', 'use device="cpu"'):
+        OnlineClassifier(learner, device="cuda").fit(X, ys[2])
+
+
+def test_bad_devices_are_one_sentence():
+    X, ys = rows_of(50)
+    with refused("device", "tpu"):
+        OnlineClassifier(FILTER, device="tpu").fit(X, ys[2])
+    model = OnlineClassifier(FILTER).fit(X, ys[2])
+    before = scores(model, X)
+    with refused("device", "tpu"):
+        model.set_params(device="tpu").partial_fit(X, ys[2])
+    np.testing.assert_array_equal(scores(model, X), before)
+
+
+def test_too_little_memory_is_said_before_learning(monkeypatch):
+    monkeypatch.setattr(Arrays, "free_bytes", 1000.0)
+    X, ys = rows_of(50)
+    model = OnlineClassifier(FILTER, device="cuda")
+    with pytest.raises(
+        MemoryError, match=r'^device="cuda" needs 0\.0 GiB on the card for this learner, and 0\.0'
+    ):
+        model.fit(X, ys[2])
+    assert not hasattr(model, "fitted_")
+
+
+def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
+    X, ys = rows_of(1000)
+    model = OnlineClassifier(FILTER, device="cuda").fit(X, ys[2])
+
+    def fails(*_):
+        raise OSError("the bus has fallen off")
+
+    monkeypatch.setattr(Arrays, "walk_filters", fails)
+    with pytest.raises(OSError, match="bus"):
+        model.partial_fit(X, ys[2])
+    with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
+        model.partial_fit(X, ys[2])
+
+
+class OnCard(np.ndarray):
+    """An array that says it is on a card."""
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+@each("learner", [FILTER, STEPS, STACK, Mapped(Nystrom(Gaussian(0.5), 20), Perceptron())])
+def test_rows_that_are_on_the_card(learner):
+    X, ys = rows_of(700)
+    native = OnlineClassifier(learner, random_state=0).fit(X, ys[7])
+    there, labels = X.view(OnCard), ys[7].view(OnCard)
+    card = OnlineClassifier(learner, random_state=0, device="cuda").fit(there, labels)
+    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
+    np.testing.assert_array_equal(card.predict(there), native.predict(X))
+    with refused("X is on a card"):
+        native.predict(there)
+    with refused("X has 5 features"):
+        card.predict(X[:, :5].view(OnCard))
+    bad = X.copy()
+    bad[3, 2] = np.inf
+    with refused("Row 3"):
+        card.partial_fit(bad.view(OnCard), ys[7])
+    with refused("labels"):
+        card.partial_fit(there, labels[:5])
+
+
+@forks
+def test_a_forked_process_goes_on_without_the_card():
+    X, ys = rows_of(500)
+    model = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X, ys[2])
+    expected = scores(model, X)
+
+    def child():
+        np.testing.assert_allclose(scores(model, X), expected, atol=1e-12)
+        model.partial_fit(X, ys[2])
+        return model.fitted_.model.engine._program is None
+
+    assert in_child(child)
+    model.partial_fit(X, ys[2])
