@@ -179,7 +179,9 @@ void bind_drift(nb::module_& m) {
             refuse_unless(unpacked(rates, numbers, counters) && rates.is_consistent(cells));
           },
           "numbers"_a, "counters"_a);
-  m.def("tell_predicted", &tell_predicted, "errors"_a, "labels"_a, "predictions"_a, "y"_a, "predicted"_a, "codes"_a);
+  m.def("tell_predicted", &tell_predicted, "errors"_a, "labels"_a, "predictions"_a, "y"_a, "predicted"_a, "codes"_a,
+        nb::sig("def tell_predicted(errors: Rates, labels: Rates, predictions: Rates, y: list[object], predicted: "
+                "list[object], codes: dict[object, int]) -> tuple[list[Change], list[Change], list[Change]]"));
   nb::class_<Columns>(m, "Columns")
       .def(nb::init<std::size_t, std::size_t, double, std::size_t>(), "block"_a, "per_level"_a, "level"_a, "most"_a)
       .def_prop_ro("names", &Columns::names)

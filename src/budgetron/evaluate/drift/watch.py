@@ -94,8 +94,8 @@ class Watch:
                 yield Alarm(change.row, of, more)
 
     def _of_codes(self, y: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Iterable[Alarm]:
-        rates, codes = self._rates.values(), self._codes
-        told = _core.tell_predicted(*rates, y.tolist(), predicted.tolist(), codes)
+        (errors, labels, predictions), codes = self._rates.values(), self._codes
+        told = _core.tell_predicted(errors, labels, predictions, y.tolist(), predicted.tolist(), codes)
         for of, changes in zip(self._rates, told, strict=True):
             for change in changes:
                 more = as_error(change) if of == ERRORS else as_share(change, list(codes))
