@@ -85,30 +85,38 @@ void move_cells(float* table, const std::size_t* entries, std::size_t count, std
   }
 }
 
+// uses_of_cells for several entries, whose sums need not wait for each other.
+template <std::size_t together>
+BUDGETRON_INLINE void some_uses(const float* table, const std::size_t* entries, std::size_t n, double factor,
+                                const double* r, double h, double* uses) {
+  double sums[together] = {};
+  each_in_entry(
+      n,
+      [&](std::size_t k, std::size_t some) {
+        double terms[together][width];
+        for (std::size_t i = 0; i < together; ++i) {
+          const Doubles m = all(factor) * load_doubles(table + entries[i] + k, some);
+          store(terms[i], m * load(r + k) + all(h) * m * m);
+        }
+        for (std::size_t a = 0; a < some; ++a)
+          for (std::size_t i = 0; i < together; ++i) sums[i] += terms[i][a];
+      },
+      [&](std::size_t k) {
+        for (std::size_t i = 0; i < together; ++i) {
+          const double m = factor * static_cast<double>(table[entries[i] + k]);
+          sums[i] += m * r[k] + h * m * m;
+        }
+      });
+  std::copy_n(sums, together, uses);
+}
+
 // use = sum_k m_k r_k + h m_k^2 of every entry, m_k = factor times its number k < n, in the order of k
 void uses_of_cells(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double factor,
                    const double* r, double h, double* uses) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float* const entry = table + entries[i];
-    double use = 0;
-    const auto add_one = [&](std::size_t k) {
-      const double m = factor * static_cast<double>(entry[k]);
-      use += m * r[k] + h * m * m;
-    };
-    if (n == 1)
-      add_one(0);
-    else
-      each_in_entry(
-          n,
-          [&](std::size_t k, std::size_t some) {
-            const Doubles m = all(factor) * load_doubles(entry + k, some);
-            double terms[width];
-            store(terms, m * load(r + k) + all(h) * m * m);
-            for (std::size_t a = 0; a < some; ++a) use += terms[a];
-          },
-          add_one);
-    uses[i] = use;
-  }
+  constexpr std::size_t together = 4;
+  std::size_t i = 0;
+  for (; i + together <= count; i += together) some_uses<together>(table, entries + i, n, factor, r, h, uses + i);
+  for (; i < count; ++i) some_uses<1>(table, entries + i, n, factor, r, h, uses + i);
 }
 
 }  // namespace
