@@ -5,7 +5,7 @@
 Each detector of river is set to as many false alarms in 10^5 stationary rows as are allowed, one: the
 most sensitive setting of a grid, on the worst of three streams of errors, or of numbers. Delays are rows
 from the drift, which comes after 5,000 rows, to the first alarm; one that is not found in 10,000 rows
-counts as 10,000.
+counts as 10,000. KSWIN tests every row with SciPy: it gets a fifth of the runs, and of the stationary rows.
 """
 
 import argparse
@@ -94,25 +94,28 @@ def theirs(made: Callable[[], Any], of: str) -> Callable[[np.ndarray], Iterator[
     return run
 
 
+SLOW = "KSWIN"
 GRIDS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "ADWIN": (
         lambda delta: drift.ADWIN(delta=delta),
-        [2e-2, 2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7, 1e-8],
+        [2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7],
     ),
     "Page-Hinkley": (
         lambda h: drift.PageHinkley(threshold=h, mode="up"),
-        [20, 35, 50, 75, 100, 150, 200, 400, 800, 1600],
+        [25, 50, 100, 200, 400, 800, 1600],
     ),
-    "KSWIN": (lambda alpha: drift.KSWIN(alpha=alpha, seed=1), [1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12]),
+    "KSWIN": (lambda alpha: drift.KSWIN(alpha=alpha, seed=1), [1e-6, 1e-7, 1e-8, 1e-9, 1e-11]),
 }
 
 
-def false_alarms(run: Callable[[np.ndarray], Iterator[int]], of: str, runs: int) -> float:
-    """How many in 10^5 rows, on the worst of the stationary streams."""
-    worst = 0.0
+def false_alarms(
+    run: Callable[[np.ndarray], Iterator[int]], of: str, runs: int, share: float = 1.0
+) -> float:
+    """How many in 10^5 rows, on the worst of the stationary streams; in a share of so many rows."""
+    worst, rows = 0.0, int(share * STATIONARY)
     for draw in FLAT[of]:
-        found = [sum(1 for _ in run(draw(np.random.default_rng(i), STATIONARY))) for i in range(runs)]
-        worst = max(worst, float(np.mean(found)))
+        found = [sum(1 for _ in run(draw(np.random.default_rng(i), rows))) for i in range(runs)]
+        worst = max(worst, float(np.mean(found)) / share)
     return worst
 
 
@@ -125,38 +128,37 @@ def delay(run: Callable[[np.ndarray], Iterator[int]], draw: Draw, runs: int) -> 
     return float(np.mean(delays)), delays.count(AFTER)
 
 
-def chosen(name: str, of: str, most: float, runs: int) -> tuple[Any, float]:
-    """The most sensitive setting that has no more false alarms."""
+def chosen(name: str, of: str, runs: int) -> tuple[Any, float]:
+    """The most sensitive setting that has one false alarm at most."""
     made, grid = GRIDS[name]
+    runs, share = (max(1, runs // 5), 0.2) if name == SLOW else (runs, 1.0)
     for setting in grid:
-        found = false_alarms(theirs(lambda s=setting: made(s), of), of, runs)
-        if found <= most:
-            return setting, found
-    return grid[-1], found
+        found = false_alarms(theirs(lambda s=setting: made(s), of), of, runs, share)
+        if found <= 1.0:
+            break
+    return setting, found
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--flat-runs", type=int, default=3)
+    parser.add_argument("--flat-runs", type=int, default=5)
     args = parser.parse_args()
-    rows = {of: {"ours": (ours(of), None, false_alarms(ours(of), of, args.flat_runs))} for of in FLAT}
-    for of, known in rows.items():
-        most = max(known["ours"][2], 1.0)
+    runs = {of: {"ours": ours(of)} for of in FLAT}
+    for of, known in runs.items():
+        said = f"{false_alarms(ours(of), of, args.flat_runs):.2f} ours"
         for name, (made, _) in GRIDS.items():
-            setting, found = chosen(name, of, most, args.flat_runs)
-            known[name] = (theirs(lambda s=setting, m=made: m(s), of), setting, found)
-        said = ", ".join(
-            f"{name} {found:.2f} (at {setting})" for name, (_, setting, found) in known.items()
-        )
+            setting, found = chosen(name, of, args.flat_runs)
+            known[name] = theirs(lambda s=setting, m=made: m(s), of)
+            said += f", {found:.2f} {name} (at {setting})"
         print(f"false alarms in 10^5 rows, {of}: {said}", flush=True)
     names = ["ours", *GRIDS]
-    print("| drift | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    print("\n| drift | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for kind, (of, draw) in KINDS.items():
         cells = []
         for name in names:
-            mean, missed = delay(rows[of][name][0], draw, args.runs)
+            mean, missed = delay(runs[of][name], draw, args.runs // 5 if name == SLOW else args.runs)
             cells.append(f"{mean:,.0f}" + (f" ({missed} missed)" if missed else ""))
         print(f"| {kind} | " + " | ".join(cells) + " |", flush=True)
 

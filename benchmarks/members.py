@@ -41,7 +41,7 @@ class Placed(Wrapping):
 
 def without(member: int | None) -> Standardised:
     """The default without a member, or whole."""
-    stack = auto().composition().learner
+    stack = auto().composition().learner.learner
     kept = [Placed(each, i) for i, each in enumerate(stack.learners) if i != member]
     return Standardised(Stacked(*kept, drift=stack.drift))
 

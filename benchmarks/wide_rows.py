@@ -104,7 +104,7 @@ def measure(X: Any, y: np.ndarray, targets: bool, diagonal: set[str]) -> np.ndar
     learner = auto().composition()
     for name, place in FILTERS.items():
         kind = 0 if name in diagonal else "full"
-        learner = learner.set_params(**{f"learner__{place}__rule__covariance": kind})
+        learner = learner.set_params(**{f"learner__learner__{place}__rule__covariance": kind})
     began = process_time()
     if targets:
         regressor = OnlineRegressor(learner, random_state=0)

@@ -133,6 +133,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "memory": lambda _: 2**22,  # entries that become one would change scores
     "columns": lambda draw: draw.choice([1, 2, 5, 1024]),
     "scale": lambda draw: draw.choice(["1/sqrt(d)", 1.0, positive(draw)]),
+    "beside": lambda draw: described(budgetron.Stacked, draw),
     "learner": lambda draw: (
         described(budgetron.Stacked, draw) if draw.random() < 0.3 else learner(draw, wrapped=False)
     ),
@@ -164,7 +165,13 @@ def value(name: str, kind: str, draw: random.Random) -> Any:
     return positive(draw)
 
 
-WRAPPERS = (budgetron.Averaged, budgetron.Ranged, budgetron.Stacked, budgetron.Standardised)
+WRAPPERS = (
+    budgetron.Averaged,
+    budgetron.Dated,
+    budgetron.Ranged,
+    budgetron.Stacked,
+    budgetron.Standardised,
+)
 
 
 def learner(draw: random.Random, *, wrapped: bool = True) -> Learner:

@@ -30,6 +30,9 @@ class Learner : public Part {
   // More columns, which were 0 in all rows so far, and more outputs (widen_outputs in tasks.hpp). Scores of old rows do
   // not change by a bit. A learner that is about to be restored is widened first, and allocates nothing.
   virtual void widen(std::size_t features, std::size_t outputs) = 0;
+  // These columns, which the next `widen` brings, are of little use to most learners (dated.hpp). Returns whether any
+  // learner cares.
+  virtual bool set_aside(std::span<const std::size_t>) { return false; }
   // Whether restored fields are consistent.
   virtual bool consistent() const = 0;
   // Predict with the average of f over the given suffix of the rounds. Must be called before the first round.

@@ -122,6 +122,7 @@ class Scaled final : public Learner {
     });
   }
 
+  bool set_aside(std::span<const std::size_t> columns) override { return learner_->set_aside(columns); }
   void widen(std::size_t features, std::size_t outputs) override {
     learner_->widen(features, outputs);
     if (auto* dense = std::get_if<Dense>(&scaling_)) dense->widen(features);

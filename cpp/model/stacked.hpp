@@ -46,6 +46,15 @@ class Stacked : public Learner {
     for (const auto& expert : experts_) expert->begin();
     filter_.begin(w_.size());
   }
+  // The same if the first expert has learned rows already, and nothing else has.
+  void begin_others() {
+    for (std::size_t e = 1; e < experts_.size(); ++e) experts_[e]->begin();
+    filter_.begin(w_.size());
+  }
+  // Scores are at first those of the first expert.
+  void trust_first() {
+    for (std::size_t e = 0; e < experts_.size(); ++e) w_[e] = e == 0 ? 1 : 0;
+  }
   void keep_average(double suffix) final {
     for (const auto& expert : experts_) expert->keep_average(suffix);
   }
@@ -121,6 +130,11 @@ class Stacked : public Learner {
     });
   }
 
+  bool set_aside(std::span<const std::size_t> columns) final {
+    bool any = false;
+    for (const auto& expert : experts_) any = expert->set_aside(columns) || any;
+    return any;
+  }
   void widen(std::size_t features, std::size_t outputs) override {
     for (const auto& expert : experts_) expert->widen(features, outputs);
     outputs_ = outputs;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "dual/double_updating.hpp"
+#include "model/dated.hpp"
 #include "model/expansion.hpp"
 #include "model/kernelized.hpp"
 #include "model/learner.hpp"
@@ -90,6 +91,12 @@ void widen(Learner& learner, std::size_t features, std::size_t outputs) {
   std::unique_lock lock(learner.guard());
   learner.widen(features, outputs);
   learner.widened_to = features;
+}
+
+bool set_aside(Learner& learner, const std::vector<std::size_t>& columns) {
+  nb::gil_scoped_release free;
+  std::unique_lock lock(learner.guard());
+  return learner.set_aside(columns);
 }
 
 std::size_t run(Learner& learner, const BoundRows& X, const Array1<double>& y, std::optional<Array1<double>> weights,
@@ -365,6 +372,7 @@ void bind_learners(nb::module_& m) {
   nb::class_<Learner>(m, "Learner")
       .def("begin", &begin)
       .def("widen", &widen, "features"_a, "outputs"_a)
+      .def("set_aside", &set_aside, "columns"_a)
       .def("run", &run, "rows"_a, "y"_a, "weights"_a.none(), "scores"_a, "threads"_a = 1)
       .def("scores", &scores, "rows"_a, "threads"_a = 1)
       .def("learn_one", &learn_one<double>, "x"_a.noconvert(), "y"_a, "scores"_a.noconvert().none(), "weight"_a = 1.0)
@@ -433,6 +441,15 @@ void bind_learners(nb::module_& m) {
   nb::class_<StackedTargets, Stacked>(m, "StackedTargets")
       .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::size_t, double, double>(), "experts"_a, "columns"_a,
            "start"_a, "drift"_a);
+
+  nb::class_<Narrowed, Learner>(m, "Narrowed")
+      .def(nb::init<std::shared_ptr<Learner>, std::size_t>(), "learner"_a, "columns"_a)
+      .def_prop_ro("inner", &Narrowed::inner)
+      .def_prop_ro("kept", &Narrowed::kept);
+  nb::class_<Dated, Learner>(m, "Dated")
+      .def(nb::init<std::shared_ptr<Narrowed>, std::shared_ptr<Stacked>>(), "alone"_a, "all"_a)
+      .def_prop_ro("awake", &Dated::awake)
+      .def_prop_ro("inner", &Dated::inner);
 
   nb::class_<DoubleUpdating, ExpansionLearner>(m, "DoubleUpdating")
       .def(nb::init<std::shared_ptr<const Kernel>, double, double, std::shared_ptr<DualMaintenance>, std::size_t,

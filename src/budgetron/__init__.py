@@ -37,6 +37,7 @@ __getattr__, __dir__, __all__ = lazy(
         "learners.mapped": "Mapped",
         "learners.neighbours": "Neighbours",
         "learners.random_iterate": "RandomIterate",
+        "learners.dated": "Dated",
         "learners.scaled": "Ranged Standardised",
         "learners.stacked": "Stacked",
         "merging.models": "merge",

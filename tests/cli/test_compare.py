@@ -210,3 +210,26 @@ def test_the_comparison_on_german(tmp_path):
     assert [line.split()[0] for line in ended.out.splitlines()[2:8]] == names
     assert all("±" in line for line in ended.out.splitlines()[2:8])
     assert (tmp_path / "compare.png").exists()
+
+
+def test_what_a_column_is(tmp_path, capsys):
+    file = tmp_path / "codes.csv"
+    file.write_text("code,y\n" + "".join(f"{i * 7 % 12},{i * 7 % 12 % 2}\n" for i in range(300)))
+    flags = [
+        "compare",
+        "ogd",
+        "--data",
+        file,
+        "--target",
+        "y",
+        "--permutations",
+        2,
+        "--no-figure",
+        "--json",
+    ]
+    errors = []
+    for more in ([], ["--column", "code=category"]):
+        ended = called(capsys, *flags, *more)
+        assert ended.code == 0, ended.err
+        errors.append(json.loads(ended.out)["rows"][0]["mean"])
+    assert errors[1] < errors[0]

@@ -79,6 +79,26 @@ def test_a_table_and_its_target(tmp_path, capsys):
     assert called(capsys, *last_line(ended.out)).code == 0
 
 
+def test_what_a_column_is(tmp_path, capsys):
+    """A code that looks like a number says the label as a category, and nothing as a number."""
+    codes = np.random.default_rng(0).integers(0, 12, 400)
+    file = tmp_path / "codes.csv"
+    np.savetxt(
+        file, np.column_stack([codes, codes % 2]), delimiter=",", header="code,y", comments="", fmt="%d"
+    )
+    command = ["tune", file, "--learner", "ogd", "--target", "y", "--candidates", 2]
+    best = {}
+    for flags in ([], ["--column", "code=category", "--most-values", 16]):
+        found = json.loads(called(capsys, *command, *flags, "--json").out)
+        again = called(capsys, *found["command"].split()[1:], "--json")
+        assert again.code == 0
+        best[bool(flags)] = found["candidates"][0]["error"]
+    assert best[True] < 0.1 < 0.3 < best[False]
+    ended = called(capsys, *command, "--column", "code")
+    assert ended.code == 2
+    assert "expected NAME=KIND" in ended.err
+
+
 def test_only_the_first_rows_are_read(tmp_path, capsys):
     """A bad row behind them does not matter, nor does the number of columns."""
     file = written(tmp_path / "rows.svm", 2500)

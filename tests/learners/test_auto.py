@@ -43,9 +43,9 @@ def test_bad_arguments_are_one_sentence(arguments, message):
 
 
 def test_a_parameter_of_one_expert_is_not_that_of_another():
-    learner = auto().composition().set_params(learner__0__features__constant=False)
-    assert learner.learner.learners[0].features.constant is False
-    assert learner.learner.learners[7].features.constant is True
+    learner = auto().composition().set_params(learner__learner__0__features__constant=False)
+    assert learner.learner.learner.learners[0].features.constant is False
+    assert learner.learner.learner.learners[7].features.constant is True
 
 
 @pytest.mark.parametrize("rows", [1, 7])

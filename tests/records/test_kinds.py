@@ -10,6 +10,7 @@ import pytest
 
 from budgetron import Encoder, OnlineClassifier, OnlineRegressor, load
 from budgetron.records.reading import from_dicts
+from budgetron.records.words import usual
 from tests.helpers.cases import each
 
 START = dt.datetime(2024, 2, 1)
@@ -39,7 +40,7 @@ COLUMNS = {
 def test_kinds(kind, values):
     encoding = encoded(values)
     assert encoding.kinds["c"].kind == kind
-    n = 10 if kind == "number" else 100
+    n = {"number": 10, "text": 20}.get(kind, 100)
     assert encoding.lines()[0].startswith(f"c: {kind}")
     assert encoding.lines()[0].endswith(f"{n} of the first {n}")
     again = Encoder().build()
@@ -169,3 +170,19 @@ def test_texts_of_an_open_column_are_categories_if_they_repeat():
     encoding = encoded(["a", "b", "a", "one two three four", "a1b2c3d4e5f60718"])
     assert encoding.columns == ["c=a", "c=b"]
     assert len(encoded([f"name{i}" for i in range(90)]).columns) == 8
+
+
+def test_sentences_that_all_differ_are_text_after_twenty():
+    texts = [f"the {i} of all my words {i % 3}" for i in range(30)]
+    assert encoded(texts[:19]).lines() == ["c: open, 19 values so far"]
+    assert encoded(texts).lines() == ["c: text, 20 of the first 20"]
+    answers = [f"I would say {text} to that" for text in ("yes", "no", "nothing")] * 40
+    assert encoded(answers).lines() == ["c: category, 100 of the first 100"]
+
+
+def test_pairs_of_words_have_a_slot_if_they_belong_together():
+    draw = random.Random(0)
+    texts = [" ".join(draw.choice("abcdefgh") for _ in range(8)) + " credit card" for _ in range(100)]
+    own = usual(texts, 512)
+    assert "credit card" in own
+    assert len([word for word in own if " " in word]) < 4

@@ -102,7 +102,6 @@ def test_values(value, normal):
     ("value", "got"),
     [
         ([1], "a list"),
-        ({"a": 1}, "a dict"),
         ((1,), "a tuple"),
         (object(), "an object"),
         (1j, "a complex"),
@@ -118,6 +117,24 @@ def test_other_values_are_refused_by_column_and_row(value, got):
         with pytest.raises(RefusedValueError, match=message) as caught:
             to_table(X)
         assert (caught.value.column, caught.value.row) == ("tags", 3)
+
+
+def test_dicts_inside_are_columns_with_dots():
+    rows = [{"a": 1, "b": {"c": 2, "d": {"e": "x"}}}, {"b": {"c": 3}, "f": {}}]
+    plain = [{"a": 1, "b.c": 2, "b.d.e": "x"}, {"b.c": 3}]
+    assert from_dicts(rows) == from_dicts(plain)
+    assert list(map(normal_record, rows)) == list(map(normal_record, plain))
+    assert to_table([UserDict(rows[0])]) == to_table(plain[:1])
+    with pytest.raises(RefusedValueError, match=r"column 'a\.b', row 1: expected one value, got two"):
+        from_dicts([{}, {"a": {"b": 1}, "a.b": 2}])
+    with pytest.raises(RefusedValueError, match=r"column 'a\.b', row 1: .*, got a list"):
+        from_dicts([{}, {"a": {"b": [1]}}])
+    deep = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    for read in (normal_record, lambda row: from_dicts([row])):
+        with pytest.raises(RefusedValueError, match="at most 100 dicts inside each other"):
+            read(deep)
 
 
 @each("value", [10**400, -(10**400), Decimal("1e400"), Fraction(10**400)])

@@ -114,6 +114,7 @@ BAD = {
     "null as a label": ([{"x": {"a": 1}, "y": None}], JSON, 400, "malformed", 0),
     "a label of another kind": ([*ROWS[:3], {"x": {"a": 1, "b": 1}, "y": 5}], JSON, 422, "bad-row", None),
     "a missing value": ([*ROWS[:3], {"x": {"a": 1}, "y": "no"}], JSON, 422, "bad-row", 3),
+    "a value twice": ([ROWS[0], {"x": {"a": {"b": 1}, "a.b": 1}, "y": "no"}], JSON, 422, "bad-row", 1),
     "a huge value": ([*ROWS[:4], {"x": {"a": 1e200, "b": 0}, "y": "no"}], JSON, 422, "bad-row", 4),
     "a list among objects": ([ROWS[0], {"x": [1, 2], "y": "no"}], JSON, 422, "bad-row", 1),
     "lists for a model of objects": ([{"x": [1, 2], "y": "no"}], JSON, 422, "bad-row", None),

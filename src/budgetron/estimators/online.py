@@ -182,7 +182,8 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
             now = replace(now, n_features=width)
         growth = growths(now, columns, new)
         growth = (now, *growth) if first else growth
-        return rows, Batch(X, coded.y, weights, growth, coded.labels, encoded, self._threads)
+        dates = () if encoded is None else encoded.encoding.dates
+        return rows, Batch(X, coded.y, weights, growth, coded.labels, encoded, self._threads, dates)
 
     def _learn(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> list[Scored]:
         """Learn the rows in order and return the scores of each before its update.

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from time import thread_time
 from typing import Any
@@ -33,6 +34,7 @@ def _takes_rows(model: Any) -> bool:
 def run(
     model: Any,
     rows: Block,
+    encoder: Encoder | None = None,
     *,
     every: int,
     metrics: tuple[str, ...],
@@ -42,6 +44,9 @@ def run(
 ) -> Iterator[Record]:
     """Predict each row, then learn it, with a fresh copy of the model. Yields records as a session does."""
     steps = _row_by_row if _takes_rows(model) else _partial_fits
+    if steps is _partial_fits and isinstance(rows.X, Table):
+        encoding = (encoder or Encoder()).build()
+        rows = replace(rows, X=np.nan_to_num(encoding.encode(rows.X)[0]))
     predict, learn = steps(_fresh(model), rows, targets)
     measured = ProgressiveMetrics(Metrics(metrics, targets=targets, window=window))
     seconds = 0.0
@@ -77,7 +82,7 @@ def _row_by_row(model: Any, rows: Block, targets: bool) -> Steps:
 
 def _partial_fits(model: Any, rows: Block, targets: bool) -> Steps:
     """For a model of scikit-learn."""
-    X = np.nan_to_num(Encoder().build().encode(rows.X)[0]) if isinstance(rows.X, Table) else rows.X
+    X = rows.X
     more: dict[str, Any] = {} if targets else {"classes": np.unique(rows.y)}
     begun = False
 

@@ -21,6 +21,7 @@ from budgetron.evaluate.protocol import prequential
 from budgetron.evaluate.record import Record
 from budgetron.evaluate.results import Comparison, Records
 from budgetron.learners.learner import Learner
+from budgetron.records.encoder import Encoder
 from budgetron.streams import Block, from_arrays
 
 POINTS = 25
@@ -50,6 +51,7 @@ def compare(
     classes: Any = None,
     sample_weight: Any = None,
     executor: Executor | None = None,
+    encoder: Encoder | None = None,
 ) -> Comparison:
     """Run each learner over the same random orders of the rows: predict each row, then learn it.
 
@@ -60,8 +62,8 @@ def compare(
     learners : dict of name to Learner, or list of Learner
         The learners. Those of a list are named by their repr. A baseline may be any scikit-learn estimator
         with ``partial_fit``, or a model with ``learn_one`` and ``predict_one``, as river's. They have no
-        support vectors and no metrics of scores. scikit-learn's see records encoded by ``Encoder()``, with
-        0 for missing numbers.
+        support vectors and no metrics of scores. scikit-learn's see encoded records, with 0 for missing
+        numbers.
     data : pair (X, y)
         The rows and their labels or targets. X may be records.
     permutations : int
@@ -90,6 +92,8 @@ def compare(
         Where the runs go instead of ``n_jobs`` threads, for example ``ProcessPoolExecutor()``, or Dask's
         ``client.get_executor()``. The results are the same, bit for bit, but for ``seconds``. The runs of a
         worker that is lost are run again.
+    encoder : Encoder, optional
+        How records become rows of numbers.
 
     Examples
     --------
@@ -117,7 +121,7 @@ def compare(
         "metrics": Metrics(metrics, targets=task == "regression", window=window).names,
         "window": window,
     }
-    orders = Orders(rows, task, seed, classes, options)
+    orders = Orders(rows, task, seed, classes, options, encoder=encoder)
     permutations = check.count("compare", "permutations", permutations)
     pool = executors.checked("compare", executor)
     tasks = [(name, learner, i) for i in range(permutations) for name, learner in by_name.items()]
@@ -155,6 +159,7 @@ class Orders:
     classes: Any
     options: dict[str, Any]  # of every run
     stopped: bool = False
+    encoder: Encoder | None = None
 
     def run(
         self, name: str, learner: Any, i: int, advance: Callable[[int], None] = lambda _: None
@@ -180,9 +185,9 @@ class Orders:
     def _records(self, learner: Any, i: int, rows: Block) -> Iterator[Record]:
         targets = self.task == "regression"
         if not isinstance(learner, Learner):
-            return baselines.run(learner, rows, targets=targets, **self.options)
+            return baselines.run(learner, rows, self.encoder, targets=targets, **self.options)
         classes = None if targets else rows.y if self.classes is None else self.classes
-        estimator = ESTIMATORS[self.task](learner, random_state=i)
+        estimator = ESTIMATORS[self.task](learner, random_state=i, encoder=self.encoder)
         blocks = (rows.part(start, start + ROWS) for start in range(0, len(rows), ROWS))
         return prequential(estimator, blocks, classes=classes, **self.options)
 

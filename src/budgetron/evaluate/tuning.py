@@ -127,6 +127,7 @@ def tune(
     seed: int = 0,
     n_jobs: int = -1,
     executor: Executor | None = None,
+    encoder: Encoder | None = None,
     **given: Any,
 ) -> Tuning:
     """Choose the parameters of an algorithm on the first rows of a stream, by successive halving.
@@ -166,6 +167,8 @@ def tune(
         The number of threads; -1 means one per processor. It does not change the result.
     executor : concurrent.futures.Executor, optional
         Where candidates learn instead of ``n_jobs`` threads, see `compare`. It does not change the result.
+    encoder : Encoder, optional
+        How records become rows of numbers.
     **given
         Further arguments of the algorithm, such as ``budget=100``.
 
@@ -190,11 +193,13 @@ def tune(
     labels = None if targets else np.unique(read.y) if classes is None else classes
     default = first.with_params({})
     # A learner that cannot be built is an error; other candidates are only dropped.
-    start(ESTIMATORS[task](default), read.X[:HEAD], read.y[:HEAD], labels, begin=True)
-    sample = Encoder().build().encode(read.X[:HEAD])[0] if isinstance(read.X, Table) else read.X[:HEAD]
+    start(ESTIMATORS[task](default, encoder=encoder), read.X[:HEAD], read.y[:HEAD], labels, begin=True)
+    sample = read.X[:HEAD]
+    if isinstance(sample, Table):
+        sample = (encoder or Encoder()).build().encode(sample)[0]
     searched = Searched(first, regression=targets, X=sample)
     others = [Trial(values, searched.learner(values)) for values in drawn(searched.ranges, count - 1, seed)]
-    course = Course(read, task, None if targets else classes, seed)
+    course = Course(read, task, None if targets else classes, seed, encoder)
     trials = _halved(course, [Trial({}, default), *others], n_jobs, executors.checked("tune", executor))
     gap, gap_error = _gap(*(trial.losses for trial in trials[:2]))
     return Tuning(
@@ -255,13 +260,16 @@ class Course:
     task: str
     classes: Any
     seed: int
+    encoder: Encoder | None = None
 
     def learn(self, trial: Trial, end: int, advance: Callable[[int], None] = lambda _: None) -> Trial:
         """Predict and learn the rows up to ``end``. If one is refused, the candidate is out."""
         begun = len(trial.losses)
         try:
             if trial.estimator is None:
-                trial.estimator = ESTIMATORS[self.task](trial.learner, random_state=self.seed)
+                trial.estimator = ESTIMATORS[self.task](
+                    trial.learner, random_state=self.seed, encoder=self.encoder
+                )
                 weighted = self.rows.weights is not None
                 start(trial.estimator, self.rows.X, self.rows.y, self.classes, begin=weighted)
             learned = predict_learn(trial.estimator, self.rows.part(begun, end))

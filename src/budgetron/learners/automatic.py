@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron._util import check
+from budgetron.learners.dated import Dated
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
@@ -107,7 +108,7 @@ class Auto(Learner):
             Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
         ]
         if not check.instance(self, "drift", self.drift, bool):
-            return Standardised(Stacked(*steady, drift=0.0))
+            return Standardised(Dated(Stacked(*steady, drift=0.0), Stacked(*_dated(size)[:4], drift=0.0)))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
@@ -115,7 +116,8 @@ class Auto(Learner):
             Neighbours(window, min(3, window)),
             Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
         ]
-        return Standardised(Stacked(*steady, *moving, drift=1e-5))
+        dated = Stacked(*_dated(size), drift=1e-5)
+        return Standardised(Dated(Stacked(*steady, *moving, drift=1e-5), dated))
 
     def resolved(self, X: Any) -> Any:
         """The learner in parts, with a number for every parameter."""
@@ -127,6 +129,19 @@ class Auto(Learner):
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
         return self.composition().build(task, n_features, dtype, seed)
+
+
+def _dated(size: int) -> list[Learner]:
+    """The experts that see columns of dates: four that never forget, and one that does."""
+    local = min(size, LOCAL)
+    members = 2 * local
+    return [
+        Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
+        Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, memory=2**22)), Kalman(prior=6)),
+        Mapped(Tiles(members, cells=1200 * local), Kalman(prior=6)),
+        Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
+        Mapped(Bins(pairs=0), Kalman(prior=3, drift=0.01)),
+    ]
 
 
 def _inputs() -> Identity:

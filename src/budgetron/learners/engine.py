@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,6 +87,9 @@ class Engine(Protocol):
 
     def widen(self, features: int, outputs: int) -> None:
         """Take more columns or outputs from now on."""
+
+    def set_aside(self, columns: Sequence[int]) -> bool:
+        """These columns, which the next `widen` brings, are parts of dates. Whether that matters to it."""
 
     def state_and_rows(self) -> tuple[dict[str, Any], int]:
         """Everything that learning changed, as named arrays, and ``rows_done`` at that moment."""

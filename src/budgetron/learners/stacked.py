@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy.typing as npt
 
@@ -89,19 +88,42 @@ class Stacked(Parts, Learner):
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        prior, drift = self._filter()
-        learners, maps = self.members(), _Maps()
-        experts: list[_core.Learner] = []
-        for i, learner in enumerate(learners):
+        experts = self._experts(task, n_features, dtype, seed)
+        logits = [learner.probabilistic for learner in self.members()]
+        return self._on(experts, logits, task, n_features)
+
+    def build_beside(
+        self,
+        first: _core.Learner,
+        logits: bool,
+        task: Task,
+        n_features: int,
+        dtype: npt.DTypeLike,
+        seed: int,
+    ) -> _core.Stacked:
+        """The native stack with one more expert before the others, which is built already."""
+        experts = [first, *self._experts(task, n_features, dtype, seed_of_part(seed, 0))]
+        are_logits = [logits, *(learner.probabilistic for learner in self.members())]
+        return self._on(experts, are_logits, task, n_features)
+
+    def _experts(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> list[_core.Learner]:
+        maps, experts = _Maps(), list[_core.Learner]()
+        for i, learner in enumerate(self.members()):
             part_seed = seed_of_part(seed, i)
             if isinstance(learner, Mapped) and learner.cells is None:
                 features = maps.shared(learner, n_features, dtype, part_seed)
                 experts.append(learner.build_on(features, task))
             else:
                 experts.append(learner.build(task, n_features, dtype, part_seed))
+        return experts
+
+    def _on(
+        self, experts: list[_core.Learner], logits: list[bool], task: Task, n_features: int
+    ) -> _core.Stacked:
+        """The native stack of these experts."""
+        prior, drift = self._filter()
         if not isinstance(task, Labels):
             return _core.StackedTargets(experts, n_features, prior, drift)
-        logits = [learner.probabilistic for learner in learners]
         return _core.StackedLabels(experts, logits, task.n_classes, prior, drift)
 
     def _filter(self) -> tuple[float, float]:
@@ -129,14 +151,7 @@ class _Maps:
         return shared
 
 
-def names_of_experts(learner: Any) -> list[str]:
-    """A short name of each expert of a stack, or of a learner around one: its number and its main parts."""
-    while not isinstance(learner, Stacked):
-        learner = learner.learner
-    return [f"{i}: {_short(expert)}" for i, expert in enumerate(learner.learners)]
-
-
-def _short(expert: Spec) -> str:
+def short_name(expert: Spec) -> str:
     parts = expert.get_params(deep=False)
     rule, features = parts.get("rule"), parts.get("features")
     if rule is None or features is None:

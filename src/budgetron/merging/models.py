@@ -92,6 +92,11 @@ def _of_one_kind(models: list[Any], kind: type) -> list[Any]:
 
 def _models(models: Sequence[Model]) -> Model:
     """The merged model."""
+    if any(model.aside for model in models):
+        raise ValueError(
+            "merge: the models met dates in their records as they learned, and cannot be merged: "
+            "distributed.fit knows the columns before it learns."
+        )
     wide = max(model.n_features for model in models)
     parts = [part for model in models for part in stacks.unstacked(_widened(model, wide))]
     if not _only_stacks(parts[0].learner):

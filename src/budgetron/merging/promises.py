@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from budgetron._util import check
 from budgetron.learners.automatic import Auto
 from budgetron.learners.averaged import Averaged
+from budgetron.learners.dated import Dated
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
 from budgetron.learners.mapped import Mapped
@@ -31,6 +32,8 @@ def merged(parts: Parts) -> State:
     if isinstance(learner, Scaled):
         inner = parts.inner(learner.learner, "learner.", parts.seed)
         return parts.complete(scaling.statistics(parts) | under(merged(inner), "learner."))
+    if isinstance(learner, Dated):  # no column is set aside
+        return merged(parts.inner(learner.learner, "", parts.seed))
     if isinstance(learner, Stacked):
         return stacks.merged(parts, merged)
     return union.merged(parts) if isinstance(learner, Kernelized) else weights.merged(parts)
@@ -72,7 +75,9 @@ def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
 def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
     if isinstance(learner, Auto):
         learner = learner.composition()
-    if isinstance(learner, Scaled):
+    if isinstance(learner, Dated):
+        yield from _promises(learner.learner, targets)
+    elif isinstance(learner, Scaled):
         yield f"{type(learner).__name__} columns{' and targets' if targets else ''}", "exact"
         # rows were scaled by the statistics of their own model, so that nothing inside is exact
         for name, promise in _promises(learner.learner, targets):

@@ -96,6 +96,7 @@ class Batch:
     labels: KnownLabels | None = None  # with those that the batch brings
     encoded: Encoded | None = None  # if the rows are records
     threads: int = 1  # that may learn the rows; the model does not depend on it
+    dates: Sequence[int] = ()  # the columns that are parts of dates
 
     @property
     def encoding(self) -> Encoding | None:
@@ -114,7 +115,7 @@ class Batch:
         growth = [replace(g, row=g.row - start) for g in self.growth if start <= g.row < stop]
         weights = None if self.weights is None else self.weights[start:stop]
         rows = self.X[start:stop], self.y[start:stop], weights
-        return Batch(*rows, growth, self.labels, threads=self.threads)
+        return Batch(*rows, growth, self.labels, threads=self.threads, dates=self.dates)
 
     def rows(self, cut: slice, n_features: int) -> Matrix:
         """The rows of a stretch, with the columns that the model has."""

@@ -123,7 +123,8 @@ class Fitted:
     def _grown(self, growth: Growth, batch: Batch) -> Self:
         """With more columns or labels. The model is widened in place, so nobody else may have it."""
         try:
-            self.model.widen(growth.n_features, max(2, growth.n_labels) if growth.n_labels else None)
+            classes = max(2, growth.n_labels) if growth.n_labels else None
+            self.model.widen(growth.n_features, classes, batch.dates)
         except ValueError as error:  # a learner of two classes
             raise RefusedRow(str(error), growth.row) from error
         if batch.labels is None:

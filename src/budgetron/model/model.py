@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
+from budgetron.learners.dated import with_all_columns
 from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.whole_calls import WholeCalls
@@ -38,8 +40,9 @@ class Model:
     """An engine, which learns, and a copy of the description it was built from.
 
     The engine is what ``Learner.build`` returns; `Engine` says what it offers. ``built_for`` is the number
-    of columns and the task with which it was built, before it was widened. On the ``device`` "cuda" it is
-    the engine of `learners.cuda`, around that one.
+    of columns and the task with which it was built, before it was widened. ``aside`` are columns of
+    dates, if that matters to the learner. On the ``device`` "cuda" it is the engine of `learners.cuda`,
+    around that one; there dates are columns like others.
 
     Rows are passed on in blocks that take about a tenth of a second, so that an interrupt is handled soon.
     The size of the blocks does not change the model by one bit.
@@ -60,6 +63,7 @@ class Model:
         self.dtype = np.dtype(dtype)
         self.seed, self.device = seed, device
         self.built_for = n_features, task
+        self.aside: tuple[int, ...] = ()
         self.engine = self._engine(task, n_features)
         self.engine.begin()
         watch(self)
@@ -115,7 +119,7 @@ class Model:
         with np.errstate(over="ignore"):  # infinity is refused
             return x.astype(self.dtype)
 
-    def widen(self, n_features: int, n_classes: int | None = None) -> None:
+    def widen(self, n_features: int, n_classes: int | None = None, aside: Iterable[int] = ()) -> None:
         """Take more columns, or more classes, from now on; scores of old rows do not change by a bit.
 
         New columns were 0 in all rows so far, or missing if the learner accepts missing values. A new class
@@ -123,6 +127,7 @@ class Model:
         from the number of columns when the model was built stays as it is.
 
         If memory runs out, the model cannot be used any more. So a model that others read is copied first.
+        ``aside`` are columns that are parts of dates.
         """
         task = self._wider_task(n_classes)
         if not isinstance(n_features, (int, np.integer)) or n_features < self.n_features:
@@ -134,6 +139,9 @@ class Model:
             return
         if task.outputs > self.task.outputs == 1:
             self.learner.check(Labels(3))  # raises if it takes two classes
+        dates = tuple(column for column in aside if self.n_features <= column < n_features)
+        if dates and self.engine.set_aside(list(dates)):
+            self.aside += dates
         self.engine.widen(int(n_features), task.outputs)
         self.n_features, self.task = int(n_features), task
 
@@ -166,11 +174,12 @@ class Model:
 
     def _engine(self, task: Task, n_features: int) -> Engine:
         """The engine of the description."""
-        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
+        learner = self.learner if self.device == "cpu" else with_all_columns(self.learner)
+        engine: Any = learner.build(task, n_features, self.dtype, self.seed)
         if self.device != "cpu":
             from budgetron.learners.cuda.engine import CardEngine  # it imports CuPy, if it is there
 
-            return CardEngine(self.learner, engine, task, n_features, self.dtype, self.seed)
+            return CardEngine(learner, engine, task, n_features, self.dtype, self.seed)
         return WholeCalls(engine) if self.learner.in_python else engine
 
     @property
@@ -260,7 +269,7 @@ class Model:
         features, task = self.built_for
         if (features, task) == (self.n_features, self.task):
             return {}
-        return {_FIRST: np.array([features, getattr(task, "n_classes", 0)], dtype=np.uint64)}
+        return {_FIRST: np.array([features, getattr(task, "n_classes", 0), *self.aside], dtype=np.uint64)}
 
     def merged_fields(self) -> dict[str, str]:
         """How each field of the state is merged with those of other models, as its part says it."""
@@ -301,12 +310,25 @@ class Model:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take up a state of a model of the same description."""
         fields: dict[str, Any] = dict(state)
-        features, task = built_for = self._built_for(fields.pop(_FIRST, None))
+        saved = fields.pop(_FIRST, None)
+        features, task = built_for = self._built_for(None if saved is None else saved[:2])
+        aside = () if saved is None else self._set_aside(features, saved[2:])
+        if aside and self.device != "cpu":
+            raise ValueError('The model has met dates in its records, and goes on with device="cpu" only.')
         engine = self._engine(task, features)
+        if aside and not engine.set_aside(list(aside)):
+            raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
         if built_for != (self.n_features, self.task):
             engine.widen(self.n_features, self.task.outputs)
         engine.restore(fields)
-        self.engine, self.built_for = engine, built_for
+        self.engine, self.built_for, self.aside = engine, built_for, aside
+
+    def _set_aside(self, first: int, saved: npt.NDArray[Any]) -> tuple[int, ...]:
+        """The columns of dates of a saved model, which was built for the first columns."""
+        aside = tuple(map(int, saved))
+        if all(a < b for a, b in pairwise((first - 1, *aside, self.n_features))):
+            return aside
+        raise ValueError(f"model state: the field {_FIRST} does not fit the model.")
 
     def _built_for(self, saved: npt.NDArray[Any] | None) -> tuple[int, Task]:
         """The number of features and the task with which a model was built; saved if it was widened."""
@@ -341,7 +363,7 @@ class Model:
         return object.__sizeof__(self) + self.memory_bytes
 
     def __getstate__(self) -> dict[str, Any]:
-        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for")}
+        description = {k: v for k, v in vars(self).items() if k not in ("engine", "built_for", "aside")}
         return description | {"state": self.state()}
 
     def __setstate__(self, description: dict[str, Any]) -> None:

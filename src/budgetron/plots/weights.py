@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from budgetron.evaluate import prequential
-from budgetron.learners.stacked import names_of_experts
+from budgetron.learners.dated import names_of_experts
 from budgetron.plots import style
 from budgetron.plots.lines import Line, curves
 
@@ -48,7 +48,9 @@ def experts(model: Any, stream: Any, *, classes: Any = None, every: int = 200) -
     if not rows:
         raise ValueError("plots.experts: the stream has no rows.")
     figure, axes = style.pyplot().subplots(1, 2, figsize=(13, 4), layout="constrained")
-    names = names_of_experts(model.learner_)
+    names = names_of_experts(model.learner_, bool(model.fitted_.model.aside))
+    same = [i for i, each in enumerate(weights) if len(each) == len(names)]  # since there are dates
+    rows, weights, losses = ([values[i] for i in same] for values in (rows, weights, losses))
     loss = "log loss so far" if hasattr(model, "classes_") else "squared error so far"
     for ax, values, label in zip(axes, (weights, losses), ("weight", loss), strict=True):
         lines = [

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from budgetron._util import check
 from budgetron._util.spec import Spec
 from budgetron._util.text import nearest, shown
-from budgetron.records.encoding import BLOCK, Encoding
+from budgetron.records.encoding import Encoding
 from budgetron.records.kinds import KINDS
+from budgetron.records.slots import BLOCK
 
 
 @dataclass

@@ -161,6 +161,14 @@ class Kind:
             self.close(limits, "category")
         elif self.count >= (min(PLAIN, after) if plain else after):
             self.close(limits)
+        elif self.count == FEWEST and self._are_sentences:
+            self.close(limits, "text")
+
+    @property
+    def _are_sentences(self) -> bool:
+        """Whether all values are texts of several words that differ, and no identifiers."""
+        differ = self.kind is None and len(self.texts) == self.count == self.counts.get("text")
+        return differ and self.words >= SENTENCE * self.count and 10 * self.identifiers < self.count
 
     def _how(self, value: Value) -> str:
         """As what a value is read while the column is open."""

@@ -23,6 +23,8 @@ from budgetron.records.values import (
     seconds_of,
 )
 
+DEEPEST = 100  # dicts inside each other
+
 
 def to_table(X: Any) -> Table:
     """The normal form of dicts, or of a frame."""
@@ -110,10 +112,37 @@ def from_dicts(records: Sequence[Any]) -> Table:
     try:
         return _uniform(records, orders) if len(layouts) == 1 else _ragged(records, orders)
     except RefusedValueError:
+        if any(map(_is_nested, records)):
+            return from_dicts([flat(record, row) for row, record in enumerate(records)])
         for row, record in enumerate(records):  # the first bad value, row by row
             for name, value in record.items():
                 placed(value, str(name), row)
         raise
+
+
+def flat(record: Mapping[Any, Any], row: int = 0, depth: int = 0) -> Mapping[Any, Any]:
+    """The values of a record, those of dicts inside it under their path: ``a.b``."""
+    if not _is_nested(record):
+        return record
+    flattened: dict[str, Any] = {}
+    for key, value in zip(_names(record), record.values(), strict=True):
+        members = {key: value}
+        if isinstance(value, Mapping):
+            if depth == DEEPEST:
+                raise RefusedValueError(key, row, f"expected at most {DEEPEST} dicts inside each other")
+            inner = flat(value, row, depth + 1)
+            paths = (f"{key}.{name}" for name in _names(inner))
+            members = dict(zip(paths, inner.values(), strict=True))
+        for name in members:
+            if name in flattened or (name != key and name in record):
+                reason = "expected one value, got two, of which one is inside a dict"
+                raise RefusedValueError(name, row, reason)
+        flattened |= members
+    return flattened
+
+
+def _is_nested(record: Mapping[Any, Any]) -> bool:
+    return any(isinstance(value, Mapping) for value in record.values())
 
 
 def _names_of_each(records: Sequence[Any]) -> Iterator[tuple[str, ...]]:
@@ -167,7 +196,12 @@ def normal_record(record: Mapping[Any, Any]) -> dict[str, float | tuple[float] |
         raise TypeError(f"A record must be a dict, got {shown(record)}.")
     names = record if all(type(key) is str for key in record) else _names(record)
     values = ((name, placed(value, name, 0)) for name, value in zip(names, record.values(), strict=True))
-    return {name: value for name, value in values if value is not None}
+    try:
+        return {name: value for name, value in values if value is not None}
+    except RefusedValueError:
+        if _is_nested(record):
+            return normal_record(flat(record))
+        raise
 
 
 def from_frame(frame: Any) -> Table:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 MOST = 256  # words of one text that count
 LONGEST = 64  # characters of a word
 PAIRED = 3  # texts with a pair of neighbours, from which on it has a slot of its own
+TOGETHER = 3  # times as often as words that stand in any order
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _MIX = np.uint32(0x9E3779B1)  # the low bits of a CRC alone are no hash
 
@@ -27,12 +28,20 @@ def placed(codes: Sequence[int], slots: int) -> tuple[npt.NDArray[Any], npt.NDAr
 
 def usual(texts: Iterable[str], slots: int) -> list[str]:
     """The words, and pairs of neighbours, that get a slot of their own, from some texts of a column."""
-    singles, pairs = Counter[str](), Counter[str]()
+    singles, pairs, lefts, rights = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
         found = _words(text)
         singles.update(set(found))
         pairs.update(set(_pairs(found)))
-    paired = [pair for pair, n in _by_count(pairs) if n >= PAIRED][: slots // 16]
+        lefts.update(found[:-1])
+        rights.update(found[1:])
+
+    def belongs(pair: str) -> bool:
+        left, right = pair.split()
+        by_chance = lefts[left] * rights[right] / lefts.total()
+        return pairs[pair] >= max(PAIRED, TOGETHER * by_chance)
+
+    paired = [pair for pair, _ in _by_count(pairs) if belongs(pair)][: slots // 16]
     own = [word for word, _ in _by_count(singles)][: slots // 2 - len(paired)]
     return own + paired
 

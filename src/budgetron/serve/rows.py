@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from budgetron._util.label_rules import is_exact
 from budgetron._util.text import shown
-from budgetron.records.reading import from_arrow
+from budgetron.records.reading import flat, from_arrow
 from budgetron.records.table import Table
 from budgetron.records.values import RefusedValueError, column_of
 from budgetron.serve.ipc import is_compressed
@@ -39,7 +39,7 @@ OwnId = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
 class Row(Struct, forbid_unknown_fields=True):
     """One row of a JSON document or line. ``id`` is for rows that are predicted, and kept for a label."""
 
-    x: Annotated[dict[str, Value] | list[float | None], NOT_EMPTY]
+    x: Annotated[dict[str, Value | dict[str, Any]] | list[float | None], NOT_EMPTY]
     y: Label | UnsetType = UNSET
     id: OwnId | UnsetType = UNSET
 
@@ -47,7 +47,7 @@ class Row(Struct, forbid_unknown_fields=True):
 class Document(Struct, forbid_unknown_fields=True):
     """One row; or many in ``rows``; or their names in ``columns``, values in ``x`` and labels in ``y``."""
 
-    x: dict[str, Value] | list[Value | list[Value]] | UnsetType = UNSET
+    x: dict[str, Value | dict[str, Any]] | list[Value | list[Value]] | UnsetType = UNSET
     y: Label | list[Label] | UnsetType = UNSET
     id: OwnId | UnsetType = UNSET
     rows: list[Row] | UnsetType = UNSET
@@ -143,7 +143,7 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
     if document.columns is not UNSET:
         return _of_columns(document.columns, document.x, y, limits)
     if isinstance(document.x, dict):
-        return Rows([document.x], _one_label(y), ids)
+        return Rows(_flattened([document.x]), _one_label(y), ids)
     if many:
         return Rows(_matrix(document.x, limits), _many_labels(y, len(document.x)))
     return Rows(_matrix([document.x], limits), _one_label(y), ids)
@@ -177,11 +177,19 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
         raise _bad([row.id is UNSET for row in rows].index(True), "has no id, which other rows have")
     records = [row.x for row in rows if isinstance(row.x, dict)]
     if len(records) == len(rows):
-        return Rows(records, y, ids)
+        return Rows(_flattened(records), y, ids)
     if records:
         odd = next(i for i, row in enumerate(rows) if type(row.x) is not type(rows[0].x))
         raise _bad(odd, "mixes the forms of x: use objects for all rows, or lists for all")
     return Rows(_matrix([row.x for row in rows], limits), y, ids)
+
+
+def _flattened(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Records with the members of objects inside them under their path."""
+    try:
+        return [dict(flat(record, i)) for i, record in enumerate(records)]
+    except RefusedValueError as error:
+        raise _bad(error.row, f"has a bad value in column {error.column!r}: {error.reason}") from None
 
 
 def _of_columns(names: list[str], x: Any, y: Any, limits: Limits) -> Rows:

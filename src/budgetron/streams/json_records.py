@@ -9,6 +9,7 @@ import numpy as np
 
 from budgetron._util.label_rules import LARGEST, has_decimals, is_exact, is_printable
 from budgetron._util.text import shown
+from budgetron.records import reading
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import Column, Table
 from budgetron.records.texts import meaning
@@ -224,17 +225,10 @@ def is_missing_label(label: Any) -> bool:
 
 def flat(record: dict[str, Any]) -> dict[str, Any]:
     """The members of an object, those of objects inside it under their path: ``a.b``."""
-    if not any(type(value) is dict for value in record.values()):
-        return record
-    flattened: dict[str, Any] = {}
-    for name, value in record.items():
-        inner = flat(value) if type(value) is dict else None
-        members = {name: value} if inner is None else {f"{name}.{key}": inner[key] for key in inner}
-        for key in members:
-            if key in flattened or (key != name and key in record):
-                raise _refusal(key, "one value", "two, of which one is inside an object")
-        flattened |= members
-    return flattened
+    try:
+        return dict(reading.flat(record))
+    except RefusedValueError as error:
+        raise RefusedMessageError(f"column {error.column!r}: {error.reason}") from None
 
 
 def decoded(message: Message) -> dict[str, Any]:

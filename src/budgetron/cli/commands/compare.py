@@ -9,7 +9,19 @@ import numpy as np
 
 from budgetron._util.extras import pip_install
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import DELAY, FILE, JOBS, JSON, METRICS, Parser, add, add_learning, metrics
+from budgetron.cli.arguments import (
+    DELAY,
+    ENCODER,
+    FILE,
+    JOBS,
+    JSON,
+    METRICS,
+    Parser,
+    add,
+    add_learning,
+    encoder,
+    metrics,
+)
 from budgetron.cli.arguments import names as names_of
 from budgetron.cli.process import UsageError, say
 from budgetron.cli.row_checks import refuse_many
@@ -53,6 +65,7 @@ def parser() -> Parser:
     add_learning(command, DELAY | TASK)
     add(command.add_argument_group("results"), RESULTS | METRICS | JSON)
     command.set_defaults(delay=0, permutations=20, jobs=1, window=1000)
+    add(command.add_argument_group("columns of tables"), ENCODER)
     learners.add_flags(command)
     return command
 
@@ -88,6 +101,7 @@ def main(argv: list[str]) -> None:
         window=args.window,
         delay=args.delay,
         classes=classes,
+        encoder=encoder(args),
         sample_weight=rows.weights,
     )
     input.say_bad_rows(stream)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budgetron.cli import input, learners, output
-from budgetron.cli.arguments import FILE, JSON, Parser, add, add_learning
+from budgetron.cli.arguments import ENCODER, FILE, JSON, Parser, add, add_learning, encoder, names
 from budgetron.cli.process import UsageError
 from budgetron.cli.row_checks import refuse_many, refuse_unprintable
 from budgetron.evaluate import Tuning, tune
@@ -44,6 +44,7 @@ def parser() -> Parser:
     command.add_argument("--learner", metavar="ALGORITHM", required=True, help=about)
     add_learning(command, {}, classes="all labels; default those of the rows read")
     add(command.add_argument_group("search"), SEARCH, rows=10_000, candidates=32, jobs=-1)
+    add(command.add_argument_group("columns of tables"), ENCODER)
     learners.add_flags(command)
     return command
 
@@ -71,6 +72,7 @@ def main(argv: list[str]) -> None:
             classes=args.classes,
             seed=args.seed,
             n_jobs=args.jobs,
+            encoder=encoder(args),
             **values[name],
         )
     except DataError as error:
@@ -104,6 +106,9 @@ def _command(source: input.NamedRows, args: Namespace, tuning: Tuning) -> str:
     values["--on-error"] = None if source.on_error == "stop" else source.on_error
     flags = [word for flag, v in values.items() if v is not None for word in (flag, str(v))]
     flags += source.roles.flags()
+    flags += [word for name in names(args.column) for word in ("--column", name)]
+    sizes = {"--most-columns": args.most_columns, "--most-values": args.most_values}
+    flags += [f"{flag}={value}" for flag, value in sizes.items() if value is not None]
     flags += [] if args.classes is None else [f"--classes={','.join(map(output.label, args.classes))}"]
     switches = {"--zero-based": source.zero_based, "--dense": args.dense, "--no-scaling": args.no_scaling}
     switches["--regression"] = tuning.task == "regression"

@@ -15,8 +15,8 @@ from budgetron.estimators.explain import shapley
 from budgetron.estimators.explain.background import Slots, background_of, spread_out
 from budgetron.estimators.explain.columns import Columns
 from budgetron.estimators.explain.explanation import Explanation, Neighbour
+from budgetron.learners.dated import names_of_experts
 from budgetron.learners.learner import Floats
-from budgetron.learners.stacked import names_of_experts
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import Scored
 
@@ -161,7 +161,8 @@ class Explainer:
         if not len(shares):
             return {}
         chosen = self._chosen(Scored(shares, self.fitted.n_labels), label).tolist()
-        return dict(zip(names_of_experts(self.fitted.model.learner), chosen, strict=True))
+        model = self.fitted.model
+        return dict(zip(names_of_experts(model.learner, bool(model.aside)), chosen, strict=True))
 
     def _near(self, x: Matrix, label: Any) -> list[Neighbour]:
         near = self.fitted.model.nearest(x, self.neighbours) if self.neighbours else []

@@ -15,6 +15,7 @@ from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.export.formulas import tree
 from budgetron.export.formulas.rounding import not_above, not_below
 from budgetron.learners.averaged import Averaged
+from budgetron.learners.dated import Dated
 from budgetron.learners.double_updating import DoubleUpdating
 from budgetron.learners.kernelized import Kernelized
 from budgetron.learners.learner import Learner
@@ -94,9 +95,12 @@ class _Freezing:
             return self._weighted(learner, native)
         if isinstance(learner, Standardised | Ranged):
             return self._scaled(learner, native)
+        if isinstance(learner, Dated) and not native.awake:
+            return self.formula(learner.learner, native.inner)
         if isinstance(learner, Stacked):
             return self._mixture(learner, native)
-        raise ValueError(f"The learner {type(learner).__name__} cannot be exported.")
+        about = ", once it has columns of dates" if isinstance(learner, Dated) else ""
+        raise ValueError(f"The learner {type(learner).__name__} cannot be exported{about}.")
 
     def _expansion(self, kernel: Kernel, native: Any) -> tree.Expansion:
         vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
