@@ -2,20 +2,25 @@
 
 import json
 import sqlite3
+import threading
+from contextlib import suppress
+from functools import partial
 
+import httpx
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from budgetron import OnlineClassifier, algorithms, model_files
+from budgetron import OnlineClassifier, Standardised, algorithms, model_files
 from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
 from budgetron.serve import comparison, settings
+from budgetron.serve.problems import Problem
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
 from tests.helpers.served import offline_history
-from tests.serve.conftest import learn, until
+from tests.serve.conftest import SMALL, learn, until
 from tests.serve.test_lifecycle import A, B, C, bits, made, refused, roll_back, snapshot
 from tests.serve.test_replica import following
 
@@ -105,31 +110,85 @@ def test_a_challenger_may_learn_the_rows_of_the_log_first(inside):
         assert bits(client) == after(client.folder, A, B, C)
 
 
+GAP = [{"x": {"a": None, "b": 0.1}, "y": "no"}]
+"""Standardised learners take the mean for what is missing, and others refuse the row."""
+
+
 def test_rows_that_only_the_challenger_refuses(inside):
-    lists = [{"x": [0.5 * i, 1.0], "y": "no"} for i in range(3)]
-    with inside() as client:
+    open_ = partial(inside, learner=Standardised(SMALL), keep_log=True)
+    with open_() as client:
         challenge(client).raise_for_status()
-        learn(client, lists)
-        client.post("/v1/reset").raise_for_status()
         learn(client, A)
-        assert bits(client, BESIDE) == rbp(A)
-        challenge(client, "late", replay=True, encoder={"columns": {"a": "category"}}).raise_for_status()
+        assert learn(client, GAP)["first"] == 5
         learn(client, B)
-        versions = {each["version"] for each in client.get("/v1/models").json()["models"]}
-        assert versions == {client.get("/v1/model").json()["version"]}
+        wanted = after(client.folder, A, GAP, B), rbp(A, B)
+        assert (bits(client), bits(client, BESIDE)) == wanted
+        own, other = compared(client)["models"]
+        assert [(each["rows"], each["refused"]) for each in (own, other)] == [(9, 0), (8, 1)]
+        assert {test["rows"] for test in compared(client)["tests"] if test["measure"] == "error"} == {8}
+        assert client.get(f"{BESIDE}/model").json()["metrics"]["rows"] == 8
+        assert client.get(f"{BESIDE}/model").json()["version"] == 10
+    for file in client.folder.glob("**/snapshot-*"):
+        file.unlink()
+    with open_() as client:  # replayed from the log
+        assert (bits(client), bits(client, BESIDE)) == wanted
+        assert challenge(client, "late", replay=True).json()["refused"] == 1
+        assert bits(client, "/v1/models/late") == rbp(A, B)
 
 
-def test_the_one_that_is_asked_decides_with_the_model_of_the_folder(inside):
-    with inside() as client:
-        challenge(client, encoder={"columns": {"a": "number"}}).raise_for_status()
+def test_the_one_that_is_asked_must_take_the_rows_too(inside):
+    with inside(learner=Standardised(SMALL)) as client:
+        challenge(client).raise_for_status()
         learn(client, A)
         before = bits(client), bits(client, BESIDE)
-        text = [{"x": {"a": "text", "b": 1.0}, "y": "no"}]
-        first = client.post(f"{BESIDE}/learn", json=text)
-        if first.status_code == 422:  # both are as they were
-            assert (bits(client), bits(client, BESIDE)) == before
-        learn(client, B)
-        assert client.get(f"{BESIDE}/model").json()["version"] == client.get("/v1/model").json()["version"]
+        answer = client.post(f"{BESIDE}/learn", json=[*B, *GAP])
+        assert (refused(answer), answer.json()["row"]) == ((422, "bad-row"), 4)
+        assert (bits(client), bits(client, BESIDE)) == before
+        assert client.get("/v1/model").json()["version"] == 5
+        learn(client, B, f"{BESIDE}/learn")
+        assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B), rbp(A, B))
+
+
+def test_a_group_in_which_the_one_asked_refuses_is_learned_without_that_request(inside):
+    """What waits is one group; the writer is held until all of it waits."""
+    with inside(learner=Standardised(SMALL)) as client:
+        challenge(client).raise_for_status()
+        learn(client, A)
+        model = client.service.models.get("default")
+        held, go_on = threading.Event(), threading.Event()
+
+        def change():
+            held.set()
+            go_on.wait(30)
+            raise Problem("not-found", "it only waits.")
+
+        waiting = threading.Thread(target=suppressed(Problem), args=(lambda: model.changed(change),))
+        waiting.start()
+        held.wait(30)
+        answers, sent = {}, [("default", B), ("beside", GAP), ("beside", C)]
+
+        def send(name, rows):
+            with httpx.Client(base_url=client.base_url, timeout=60) as own:
+                answers[name, len(rows)] = own.post(f"/v1/models/{name}/learn", json=rows).status_code
+
+        threads = []
+        for i, (name, rows) in enumerate(sent, 1):
+            threads.append(threading.Thread(target=send, args=(name, rows)))
+            threads[-1].start()
+            until(lambda: model.work.queued_rows >= sum(len(r) for _, r in sent[:i]))  # noqa: B023
+        go_on.set()
+        for thread in (waiting, *threads):
+            thread.join(60)
+        assert answers == {("default", 4): 200, ("beside", 1): 422, ("beside", 4): 200}
+        assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B, C), rbp(A, B, C))
+
+
+def suppressed(kind):
+    def call(function):
+        with suppress(kind):
+            function()
+
+    return call
 
 
 def test_labels_that_come_later_and_retries(inside):
