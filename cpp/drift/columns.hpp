@@ -66,7 +66,7 @@ class Column {
     for (std::size_t c = 0; c < missing; ++c) present += open_[c];
     open_[missing] = rows - std::min(rows, present);
     shares_.add(open_);
-    open_.assign(cells, 0);
+    std::fill(open_.begin(), open_.end(), Counter(0));
     std::optional<Split> split = shares_.changed(level);
     if (!split) return std::nullopt;
     const double middle = limits_.empty() ? 0.0 : limits_[limits_.size() / 2];

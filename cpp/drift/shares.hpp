@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,11 @@ struct Split {
 // at most `per_level` blocks are kept, and the two oldest of more become one of the next level.
 class Shares {
  public:
-  Shares(std::size_t cells, std::size_t per_level) : cells_(cells), per_level_(per_level), total_(cells) {}
+  static constexpr std::size_t most_cells = 16;
+
+  Shares(std::size_t cells, std::size_t per_level) : cells_(cells), per_level_(per_level), total_(cells) {
+    if (cells > most_cells) throw std::invalid_argument("a detector has 16 cells at most.");
+  }
 
   // Adds the newest block, whose size has that level.
   void add(std::span<const Counter> counts, Counter level = 0) {
@@ -36,25 +41,32 @@ class Shares {
     while (merged(level)) ++level;
   }
 
-  // The most likely split, if its ratio is above `limit` of that level; the last cell that had a row counts as known.
+  // The most likely split, if its ratio is above the limit of that level.
   std::optional<Split> changed(double level) const {
     const double limit = limit_of(level);
     if (levels_.size() < 2 || limit == 0.0) return std::nullopt;
+    std::array<double, most_cells> inverse{}, after{};
+    for (std::size_t c = 0; c < cells_; ++c) inverse[c] = total_[c] == 0 ? 0.0 : 1.0 / static_cast<double>(total_[c]);
     const double n = static_cast<double>(sum(total_));
-    std::vector<Counter> after(cells_), best(cells_);
     std::size_t blocks = 0;
-    double most = limit;
+    double most = limit, size = 0.0;
     for (std::size_t i = levels_.size() - 1; i > 0; --i) {
-      for (std::size_t c = 0; c < cells_; ++c) after[c] += counts_[i * cells_ + c];
-      if (pearson(after, n) < most) continue;
-      const double ratio = likelihood_ratio(after);
-      if (ratio <= most) continue;
-      most = ratio, best = after, blocks = levels_.size() - i;
+      double squares = 0.0;
+      for (std::size_t c = 0; c < cells_; ++c) {
+        const double more = static_cast<double>(counts_[i * cells_ + c]);
+        size += more;
+        after[c] += more;
+        squares += after[c] * after[c] * inverse[c];
+      }
+      // Pearson's statistic, which is never below the likelihood ratio, and is computed sooner.
+      if ((squares - size * size / n) * n * n / (size * (n - size)) < most * (1.0 - 1e-6)) continue;
+      const double ratio = likelihood_ratio(counts_from(i));
+      if (ratio > most) most = ratio, blocks = levels_.size() - i;
     }
     if (blocks == 0) return std::nullopt;
-    std::vector<Counter> before = total_;
-    for (std::size_t c = 0; c < cells_; ++c) before[c] -= best[c];
-    return Split{most, blocks, std::move(before), std::move(best)};
+    std::vector<Counter> before = total_, newest = counts_from(levels_.size() - blocks);
+    for (std::size_t c = 0; c < cells_; ++c) before[c] -= newest[c];
+    return Split{most, blocks, std::move(before), std::move(newest)};
   }
 
   // Forgets all but the newest blocks.
@@ -109,23 +121,19 @@ class Shares {
   double limit_of(double level) const {
     const auto used = std::count_if(total_.begin(), total_.end(), [](Counter x) { return x > 0; });
     if (used < 2) return 0.0;
+    if (used == used_ && level == level_) return limit_;
     const double half = static_cast<double>(used - 1) / 2.0;
     double limit = level + half;
-    for (int i = 0; i < 20; ++i) limit = level + half + half * std::log(std::max(1.0, limit / half));
+    for (int i = 0; i < 50; ++i) limit = level + half + half * std::log(std::max(1.0, limit / half));
+    used_ = used, level_ = level, limit_ = limit;
     return limit;
   }
 
-  // Pearson's statistic, which is never below the likelihood ratio, and is computed sooner.
-  double pearson(std::span<const Counter> after, double n) const {
-    const double size = static_cast<double>(sum(after)), share = size / n;
-    double all = 0.0;
-    for (std::size_t c = 0; c < cells_; ++c) {
-      if (total_[c] == 0) continue;
-      const double expected = share * static_cast<double>(total_[c]);
-      const double more = static_cast<double>(after[c]) - expected;
-      all += more * more / expected;
-    }
-    return all * n / (n - size);
+  // The counts of a block and all after it.
+  std::vector<Counter> counts_from(std::size_t block) const {
+    std::vector<Counter> counts(cells_);
+    for (std::size_t i = block * cells_; i < counts_.size(); ++i) counts[i % cells_] += counts_[i];
+    return counts;
   }
 
   double likelihood_ratio(std::span<const Counter> after) const {
@@ -144,6 +152,8 @@ class Shares {
   std::size_t cells_, per_level_;
   std::vector<Counter> counts_, levels_;  // oldest first
   std::vector<Counter> total_;
+  mutable std::ptrdiff_t used_ = 0;  // for which `limit_` was computed
+  mutable double level_ = 0.0, limit_ = 0.0;
 };
 
 }  // namespace budgetron::drift

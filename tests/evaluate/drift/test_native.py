@@ -187,3 +187,8 @@ def test_labels_and_predictions_are_told_row_by_row():
     expected = [drift.rates(wrong, 2, 8, 4, 6.0), *(drift.rates(each, 4, 32, 3, 6.0) for each in of)]
     assert found == expected
     assert any(1500 < row < 1700 for row, *_ in found[1])
+
+
+def test_a_detector_has_few_cells():
+    with pytest.raises(ValueError, match="16 cells"):
+        _core.Rates(17, 8, 4, 6.0)

@@ -27,7 +27,7 @@ FIRST = 1000
 """Rows in which a new model may change without an alarm; its inputs may not."""
 LEVELS = {ERRORS: 10.0, LABELS: 12.0, PREDICTIONS: 25.0, INPUTS: 10.0}
 """The higher, the fewer false alarms: benchmarks/drift.py has those of these levels, and the delays."""
-BLOCKS = {ERRORS: 8, LABELS: 32, PREDICTIONS: 32, INPUTS: 50}
+BLOCKS = {ERRORS: 8, LABELS: 32, PREDICTIONS: 32, INPUTS: 20}
 """Rows between two tests."""
 KEPT = {ERRORS: 4, LABELS: 3, PREDICTIONS: 3, INPUTS: 3}
 """Blocks of each size; each size is twice the one before."""
