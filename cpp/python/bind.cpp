@@ -51,5 +51,6 @@ NB_MODULE(_core, m) {
   bind_features(m);
   bind_cells(m);
   bind_local(m);
+  bind_drift(m);
   bind_for_tests(m);
 }

@@ -190,6 +190,7 @@ void bind_learners(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_cells(nb::module_& m);
 void bind_local(nb::module_& m);
+void bind_drift(nb::module_& m);
 void bind_for_tests(nb::module_& m);
 
 }  // namespace budgetron

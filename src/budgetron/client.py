@@ -10,7 +10,7 @@ import json
 import random
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 from urllib.parse import urlencode
@@ -169,22 +169,33 @@ class Client:
         return self._send("learn", body, key or str(uuid.uuid4()))
 
     def predict(
-        self, x: Any, *, keep: bool = False, explain: bool = False, novelty: bool = False
+        self,
+        x: Any,
+        *,
+        keep: bool = False,
+        ids: str | Sequence[str] | None = None,
+        explain: bool = False,
+        novelty: bool = False,
     ) -> dict[str, Any]:
         """Predict one row or many, as `learn` takes them; with ``keep`` the answer has ``ids`` for `label`.
 
+        ``ids`` are ids of your own, such as the number of an order: rows that have one are kept.
         With ``explain`` it has ``explanations``: what each column adds to the score. With ``novelty`` it
         says how unlike the rows learned each row is, from 0 to 1.
         """
         rows = [plain.row(x)] if plain.is_one(x) else plain.rows(x)
-        body = b"\n".join(_json({"x": row}) for row in rows)
+        lines = [{"x": row} for row in rows]
+        if ids is not None:
+            names = [ids] if isinstance(ids, str) else ids
+            lines = [line | {"id": name} for line, name in zip(lines, names, strict=True)]
+        body = b"\n".join(map(_json, lines))
         flags = {"keep": keep, "explain": explain, "novelty": novelty}
         query = "&".join(f"{name}=1" for name, wanted in flags.items() if wanted)
         return self._send(f"predict?{query}" if query else "predict", body, None)
 
     def label(self, ids: Any, y: Any) -> dict[str, Any]:
         """Learn kept rows with their labels: one id and its label, or lists, arrays or columns of both."""
-        if isinstance(ids, int):
+        if isinstance(ids, int | str):
             return self._send("label", {"id": ids, "y": plain.value(y)}, None)
         pairs = zip(plain.listed(ids), plain.labels(y), strict=True)
         return self._send("label", [{"id": i, "y": one} for i, one in pairs], None)
@@ -206,6 +217,49 @@ class Client:
         """The model file, which `budgetron.load` reads."""
         content: bytes = self._answer("GET", "model/file", None, {}).content
         return content
+
+    # ---- what happened
+
+    def events(self, what: str | None = None, *, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The events that are kept, oldest first: drift, new classes, snapshots, roll-backs and others.
+
+        ``what`` is a kind of them, ``after`` is the number of an event.
+        """
+        of = "" if what is None else f"&what={what}"
+        following: int | None = after
+        while following is not None:
+            page = self._send(f"events?after={following}{of}", None, None)
+            yield from page["events"]
+            following = page["next"]
+
+    def set_webhook(
+        self, name: str, url: str, *, events: Sequence[str] = (), secret: str | None = None
+    ) -> dict[str, Any]:
+        """Let the service send events to an address; the answer has the secret that signs them."""
+        body: dict[str, Any] = {"url": url, "events": list(events)}
+        if secret is not None:
+            body["secret"] = secret
+        return self._send(f"webhooks/{name}", body, None, "PUT")
+
+    def webhooks(self) -> dict[str, Any]:
+        """The webhooks, and what troubles them."""
+        return self._send("webhooks", None, None)
+
+    def remove_webhook(self, name: str) -> dict[str, Any]:
+        """Send no more events to an address."""
+        return self._send(f"webhooks/{name}", None, None, "DELETE")
+
+    def retention(self) -> dict[str, Any]:
+        """The rows that are kept for labels, how many were dropped, and the limits."""
+        return self._send("retention", None, None)
+
+    def retain(
+        self, *, rows: int | None = None, bytes: int | None = None, days: float | None = None
+    ) -> dict[str, Any]:
+        """Set how many predicted rows are kept for labels, their bytes, and for how many days."""
+        given = {"rows": rows, "bytes": bytes, "days": days}
+        body = {name: value for name, value in given.items() if value is not None}
+        return self._send("retention", body, None, "PUT")
 
     # ---- which models there are, and what they were
 

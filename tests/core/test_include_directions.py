@@ -10,7 +10,7 @@ CPP = Path(__file__).parents[2] / "cpp"
 ORDER = [
     {"simd"},
     {"state"},
-    {"linalg"},
+    {"linalg", "drift"},
     {"input"},
     {"support"},
     {"model"},

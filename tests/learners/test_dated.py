@@ -64,6 +64,24 @@ def test_an_irrelevant_date_costs_little(truth):
     assert with_dates < 1.1 * without
 
 
+def test_fit_knows_dates_before_the_first_row():
+    X, rows = table(1500)
+    y = ring(X)
+    model = OnlineClassifier(random_state=0).fit(rows[:1000], y[:1000])
+    other = OnlineClassifier(random_state=0).fit(without_dates(rows[:1000]), y[:1000])
+    assert model.fitted_.model.aside == (2, 3, 4, 5)
+    found, without = (
+        (m.predict(r[1000:]) != y[1000:]).sum()
+        for m, r in (
+            (model, rows),
+            (other, without_dates(rows)),
+        )
+    )
+    assert found < 1.3 * without + 5
+    again = pickle.loads(pickle.dumps(model)).partial_fit(rows[1000:], y[1000:])
+    assert again.fitted_.model.aside == model.fitted_.model.aside
+
+
 def test_a_date_that_matters_is_learned():
     X, rows = table(4000)
     late = np.array([row["when"].hour >= 12 for row in rows])

@@ -9,6 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 
 import httpx
 import pytest
@@ -250,7 +251,8 @@ def test_sigterm_finishes_what_is_running_saves_and_exits_with_0(tmp_path):
     faults = a_disk(tmp_path / "faults")
     with served(tmp_path / "d", *SMALL, faults=faults) as server:
         post(server, "/v1/learn", row(0)).raise_for_status()
-        with ThreadPoolExecutor() as pool, server.http.stream("GET", "/v1/events") as events:
+        stream = partial(server.http.stream, "GET", "/v1/events", headers={"Accept": "text/event-stream"})
+        with ThreadPoolExecutor() as pool, stream() as events:
             with held(faults):
                 running = pool.submit(post, server, "/v1/learn", row(1))
                 wait_for_queue(server, 1)

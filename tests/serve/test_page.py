@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from budgetron.serve.app import PAGES
-from budgetron.serve.drift import Drift
 from budgetron.serve.events import CLASSES, Events
 from budgetron.serve.limits import Limits
 from tests.helpers.browser import PICTURES, browser, missing, picture
@@ -101,42 +100,7 @@ def test_the_confusion_matrix_is_sent_once_and_of_the_most_frequent_classes():
     assert (said["version"], said["of"], said["counts"][0][:2]) == (3, many, [28.0, 1.0])
 
 
-def points(rates, *, name="rate", every=100):
-    """Points of the curves, one for each error of the last 1000 rows."""
-    for i, rate in enumerate(rates):
-        window = {"rows": min((i + 1) * every, 1000), "rate": rate} | (
-            {} if name == "rate" else {name: rate}
-        )
-        yield {"version": (i + 1) * every, "window": window}
-
-
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [("rate", 0.1, 0.2), ("rate", 0.0, 0.03), ("mae", 50.0, 80.0)],
-)
-def test_drift_is_told_once(name, before, after):
-    watched = Drift()
-    found = [watched.seen(point) for point in points([before] * 30 + [after] * 60, name=name)]
-    assert [i for i, each in enumerate(found) if each] == [30]
-    assert found[30] == (before, after)
-
-
-@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
-def test_an_error_that_stays_or_falls_is_no_drift(rate):
-    wrong = np.random.default_rng(1).random(200_000) < np.linspace(1, 0.8, 200_000) * rate
-    sums = np.concatenate([[0], np.cumsum(wrong)])
-    windowed = [(sums[i] - sums[max(i - 1000, 0)]) / min(i, 1000) for i in range(100, 200_000, 100)]
-    watched = Drift()
-    assert not any(watched.seen(point) for point in points(windowed))
-
-
-def test_drift_becomes_a_notice():
-    made = Events(Limits())
-    for point in points([0.1] * 30 + [0.3] * 10):
-        made.progress(point["version"], point)
-    [(version, said)] = made.notices
-    assert version == 3100
-    assert b'"what":"drift","before":0.1,"now":0.3' in said
+STREAM = {"Accept": "text/event-stream"}
 
 
 # ---- in the browser
@@ -575,7 +539,7 @@ def test_many_readers_do_not_disturb_each_other(client):
     found = []
 
     def read():
-        with client.stream("GET", "/v1/events") as stream:
+        with client.stream("GET", "/v1/events", headers=STREAM) as stream:
             found.append(next(line for line in stream.iter_lines() if line.startswith("id: ")))
 
     readers = [threading.Thread(target=read) for _ in range(2)]

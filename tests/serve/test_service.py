@@ -113,7 +113,7 @@ def test_folders_of_other_versions_are_refused_with_a_sentence(inside):
     with sqlite3.connect(client.folder / "log.sqlite") as db:
         db.execute("pragma user_version=7")
     db.close()
-    with pytest.raises(DataError, match="has log format 7, this version reads 2"), inside():
+    with pytest.raises(DataError, match="has log format 7, this version reads 3"), inside():
         pass
 
 
@@ -208,7 +208,8 @@ def test_predictions_are_of_one_version_while_rows_are_learned(inside):
 
 def events(client, count, after=None):
     """The next events."""
-    found, headers = [], {} if after is None else {"Last-Event-ID": str(after)}
+    found, headers = [], {"Accept": "text/event-stream"}
+    headers |= {} if after is None else {"Last-Event-ID": str(after)}
     with client.stream("GET", "/v1/events", headers=headers) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         assert stream.headers["x-accel-buffering"] == "no"
@@ -235,7 +236,8 @@ def test_events_go_on_where_a_client_was(client):
         time.sleep(0.3)
         learn(client)
         assert later.result()[0][1] == "24"
-    assert client.get("/v1/events", headers={"Last-Event-ID": "x"}).status_code == 400
+    bad = {"Accept": "text/event-stream", "Last-Event-ID": "x"}
+    assert client.get("/v1/events", headers=bad).status_code == 400
 
 
 def test_history_is_thinned_and_slow_readers_are_dropped():

@@ -26,6 +26,7 @@ from budgetron.estimators.input import (
     one_row,
     plain_numbers,
 )
+from budgetron.learners.dated import with_all_columns
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
@@ -129,9 +130,15 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     ) -> Fitted:
         """A model for the columns of X."""
         learner = check.instance(self, "learner", learner_of(self), Learner)
-        learner = learner.resolved(X if weights is None or not weights.any() else X[weights > 0])
         device = check.one_of(self, "device", self.device, DEVICES)
-        model = Model(learner, self._task(labels), X.shape[1], X.dtype, seed_of(self), device)
+        counted = X if weights is None or not weights.any() else X[weights > 0]
+        dates = [] if encoding is None or encoding.fixed or device != "cpu" else encoding.dates
+        first = min([X.shape[1], *dates])  # a learner that does not see dates is widened by them
+        resolved = learner.resolved(counted[:, :first])
+        if with_all_columns(resolved) is resolved:
+            first, resolved = X.shape[1], learner.resolved(counted)
+        model = Model(resolved, self._task(labels), first, X.dtype, seed_of(self), device)
+        model.widen(X.shape[1], aside=dates)
         return Fitted(model, labels, encoding, rows.names)
 
     def _task(self, labels: KnownLabels | None) -> Task:

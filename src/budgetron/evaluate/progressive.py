@@ -11,6 +11,7 @@ import numpy.typing as npt
 from budgetron.estimators import OnlineClassifier, OnlineRegressor
 from budgetron.estimators.online import answers_of, progressive
 from budgetron.estimators.online import begin as begin_row
+from budgetron.evaluate.drift.experts import Sample
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.metrics.calibration import EPSILON
 from budgetron.evaluate.record import Record
@@ -28,11 +29,15 @@ ENOUGH = 1000
 
 @dataclass(frozen=True)
 class Learned:
-    """The predictions of rows before they were learned, the scores behind them, and the labels."""
+    """The predictions of rows before they were learned, the scores behind them, and the labels.
+
+    ``weights`` are those of the experts after some of the rows, if they were asked for.
+    """
 
     predicted: Labels
     pieces: list[Scored]
     y: Labels
+    weights: Sequence[Sample] = ()
 
 
 def start(estimator: Estimator, X: Any, y: Any, classes: Any = None, *, begin: bool = False) -> None:

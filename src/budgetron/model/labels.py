@@ -304,7 +304,7 @@ def given_classes(classes: Any) -> KnownLabels:
 
 
 def checked_labels(y: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
-    """The labels, checked as scikit-learn does, but without its slow path for whole numbers.
+    """The labels, checked as scikit-learn does, but without its slow path for whole numbers and texts.
 
     Python objects may be of any type that can be sorted, such as dates.
     """
@@ -314,7 +314,7 @@ def checked_labels(y: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
             return y
     check.told_apart(name, y)
     whole = y.dtype.kind in "iub" or (y.dtype.kind == "f" and bool((y == np.rint(y)).all()))
-    if not (whole and y.ndim == 1):
+    if not ((whole or y.dtype.kind in "UO") and y.ndim == 1):  # texts are classes, however many there are
         check_classification_targets(y)
     return y
 

@@ -7,6 +7,7 @@ from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.jobs import Job, Published
 from budgetron.serve.problems import Problem
+from budgetron.serve.retention import Wanted
 from budgetron.serve.served import ServedModel
 from budgetron.serve.team import Member
 
@@ -16,7 +17,9 @@ class Challenger(ServedModel):
 
     def __init__(self, name: str, beside: ServedModel, member: Member, version: int) -> None:
         published = Published(member.estimator, version)
-        super().__init__(name, beside.limits, member.settings, published, member.tally)
+        history = beside.history.of(name)
+        super().__init__(name, beside.limits, member.settings, published, member.tally, history)
+        self.events.load(history)
         self.stream, self.work, self.log, self.loop = beside, beside.work, beside.log, beside.loop
         self.thread = beside.thread
 
@@ -36,9 +39,17 @@ class Challenger(ServedModel):
         """Those of the stream."""
         return self.stream.learned(after, chain)
 
-    def history(self) -> dict[str, Any]:
-        """That of the stream: a snapshot has all models."""
-        return self.stream.history()
+    def branches(self) -> dict[str, Any]:
+        """Those of the stream: a snapshot has all models."""
+        return self.stream.branches()
+
+    def kept(self) -> dict[str, Any]:
+        """Those of the stream."""
+        return self.stream.kept()
+
+    def retain(self, wanted: Wanted) -> dict[str, Any]:
+        """Keep rows of the stream."""
+        return self.stream.retain(wanted)
 
     def comparison(self) -> dict[str, Any]:
         """That of the stream."""

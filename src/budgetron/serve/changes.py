@@ -22,7 +22,7 @@ from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows, parse
 from budgetron.serve.settings import settings_of
-from budgetron.serve.team import Member, Team
+from budgetron.serve.team import Member, Team, look
 
 BATCH = 5000  # rows that are learned together
 Range = tuple[int, int]
@@ -107,7 +107,7 @@ def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> C
     elif change.what == "add challenger":
         assert change.settings is not UNSET
         new = Member.new(settings_of(change.settings))
-        counts = _replayed([new], log, change, None, until)
+        counts = _replayed([new], log, change, None, until, own=False)
         team.add(name, new, until + 1)
         return Changed(team, *counts)
     else:
@@ -128,14 +128,23 @@ def _as_then(now: Member, then: Team, name: str) -> Member:
 
 
 def _replayed(
-    members: Sequence[Member], log: Log, change: Change, chain: bytes | None, until: int
+    members: Sequence[Member],
+    log: Log,
+    change: Change,
+    chain: bytes | None,
+    until: int,
+    own: bool = True,
 ) -> tuple[int, int]:
-    """Let models learn the rows of a change; how many the first one learned and refused."""
+    """Let models learn the rows of a change; how many the first one learned and refused.
+
+    ``own`` says whether that is the model of the folder. Alarms were told when the rows came.
+    """
     replayed = refused = 0
     requests = _until(log, change.to, chain, until) if change.replay else iter(())
     for batch in _batches(requests, change.left_out):
         for member in members:
             outcomes = member.learn(batch)
+            look(member.tally, batch, outcomes, 0, own and member is members[0])
             if member is members[0]:
                 rows = [len(each) for each in batch]
                 good = [isinstance(each, Learned) for each in outcomes]

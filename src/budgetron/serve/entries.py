@@ -18,7 +18,7 @@ import msgspec
 from budgetron._util.errors import DataError
 
 FILE = "log.sqlite"
-FORMAT = 2
+FORMAT = 3
 APPLICATION = 0x62756467  # "budg"
 TABLES = {  # as SQLite stores them
     "state": "CREATE TABLE state(one integer primary key, crc integer not null, state blob not null)",
@@ -29,11 +29,12 @@ TABLES = {  # as SQLite stores them
     " size integer not null, at real not null, key text not null unique, digest blob not null,"
     " answer blob not null)",
     "kept": "CREATE TABLE kept(id integer primary key, crc integer not null, size integer not null,"
-    " at real not null, body blob not null, predicted blob not null)",
+    " at real not null, name text, body blob not null, predicted blob not null)",
     "positions": "CREATE TABLE positions(stream text primary key, crc integer not null,"
     " size integer not null, state text not null, version integer not null)",
 }
 """The blobs are last: to count entries, SQLite need not read them."""
+INDEX = "CREATE UNIQUE INDEX kept_names ON kept(name) WHERE name IS NOT NULL"
 CHANGE = "application/vnd.budgetron.change+json"
 """The content type of an entry that is no request of rows, but a roll-back or a reset."""
 COUNTED = ("log", "answers", "kept", "positions")
@@ -80,10 +81,11 @@ class Answer(NamedTuple):
 
 
 class KeptRow(NamedTuple):
-    """A row that waits for its label, and what was predicted for it."""
+    """A row that waits for its label, what was predicted for it, and the id that the client gave it."""
 
     body: bytes
     predicted: bytes
+    name: str | None = None
 
 
 @dataclass
@@ -117,6 +119,7 @@ class State(msgspec.Struct):
     end: int  # the number of the next row
     chain: bytes  # the running digest of all requests; that of none is the id
     next_id: int = 1  # of the next kept row
+    dropped: int = 0  # kept rows whose labels did not come in time
     ran: float = 0.0  # seconds that the service ran, as far as they were counted
     counts: dict[str, Count] = msgspec.field(default_factory=lambda: dict.fromkeys(COUNTED, Count()))
 

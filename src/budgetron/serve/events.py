@@ -1,7 +1,6 @@
 """Server-sent events of a model: its progress, thinned to a bounded history, and notices."""
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,11 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from budgetron.serve.drift import Drift
+from budgetron.serve.history import POINTS, History
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 
-POINTS = 2000
 NOTICES = 100
 HEARTBEAT = 15.0
 """Seconds between comments that keep an idle connection open."""
@@ -34,14 +32,22 @@ class Events:
         self.notices: deque[tuple[int, bytes]] = deque(maxlen=NOTICES)
         self.ended = False
         self.confusion = (0, b"")
-        self._numbers = 0
-        self._drift = Drift()
+
+    def load(self, history: History) -> None:
+        """Begin with what was told and drawn before."""
+        self.notices.extend(
+            (each["version"], _event("notice", each, None)) for each in history.last(NOTICES)
+        )
+        self.history.extend(
+            (version, _framed("progress", point, version)) for version, point in history.points()
+        )
 
     def progress(self, version: int, point: dict[str, Any]) -> None:
         """Send a point of the curves, and the confusion matrix, of which only the last is kept."""
         matrix, classes = point.get("confusion"), point.get("classes")
-        point = {name: value for name, value in point.items() if name not in ("confusion", "classes")}
-        event = _event("progress", point, version)
+        event = _framed("progress", curve(point), version)
+        if self.history and self.history[-1][0] == version:  # drawn before a restart
+            self.history.pop()
         self.history.append((version, event))
         if len(self.history) > POINTS:  # every second point of the older half goes
             points = list(self.history)
@@ -51,16 +57,11 @@ class Events:
         if matrix:  # there are no classes yet where a replica has only just begun
             self.confusion = version, _event("confusion", _frequent(version, classes, matrix), None)
             self._send(self.confusion[1])
-        if (risen := self._drift.seen(point)) is not None:
-            measure = "mae" if "mae" in point["window"] else "rate"
-            self.notice(version, "drift", {"before": risen[0], "now": risen[1], "measure": measure})
 
-    def notice(self, version: int, what: str, more: dict[str, Any]) -> None:
-        """Tell what happened."""
-        self._numbers += 1
-        notice = {"number": self._numbers, "at": time.time(), "version": version, "what": what} | more
-        event = _event("notice", notice, None)
-        self.notices.append((version, event))
+    def notice(self, document: dict[str, Any]) -> None:
+        """Tell what happened: an event of the history."""
+        event = _event("notice", document, None)
+        self.notices.append((document["version"], event))
         self._send(event)
 
     def close(self) -> None:
@@ -108,6 +109,15 @@ def _frequent(version: int, classes: Any, matrix: Any) -> dict[str, Any]:
     return document | {"counts": counts[np.ix_(frequent, frequent)].tolist(), "of": len(classes)}
 
 
+def curve(point: dict[str, Any]) -> bytes:
+    """What the curves have of a point, in JSON."""
+    return encode({name: value for name, value in point.items() if name not in ("confusion", "classes")})
+
+
 def _event(kind: str, data: dict[str, Any], number: int | None) -> bytes:
+    return _framed(kind, encode(data), number)
+
+
+def _framed(kind: str, data: bytes, number: int | None) -> bytes:
     head = b"" if number is None else b"id: %d\n" % number
-    return head + b"event: %b\ndata: %b\n\n" % (kind.encode(), encode(data))
+    return head + b"event: %b\ndata: %b\n\n" % (kind.encode(), data)

@@ -68,9 +68,9 @@ def _check_log(folder: Path, chosen: settings.Settings) -> Findings:
             if not _readable(request):
                 raise DataError(f"{log.path}: the request of row {request.first} cannot be read.")
         yield "the log is empty." if begin is None else f"log of rows {begin} to {end - 1}: good.", True
-        team, version, replayed = restored(folder, chosen, log)
-        yield f"the model loads: {version} rows, of which {replayed} are replayed.", True
-        for name in team.challengers:
+        found = restored(folder, chosen, log)
+        yield f"the model loads: {found.version} rows, of which {found.replayed} are replayed.", True
+        for name in found.team.challengers:
             yield f"its challenger {name!r} loads.", True
 
 

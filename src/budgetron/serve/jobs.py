@@ -71,7 +71,8 @@ class Learn(Job):
 class Label(Learn):
     """Learn kept rows with their labels."""
 
-    labels: list[tuple[int, Any]] = field(default_factory=list)
+    labels: list[tuple[int | str, Any]] = field(default_factory=list)
+    found: list[int] = field(default_factory=list)  # the numbers of the kept rows
     predicted: list[Any] = field(default_factory=list)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from budgetron._util.errors import ROW, RefusedRow
 from budgetron.estimators import OnlineRegressor
 from budgetron.estimators.online import answers_of, progressive
+from budgetron.evaluate.drift.experts import EVERY, Sample, parts
 from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.model.labels import Scored
 from budgetron.serve.limits import Limits
@@ -19,21 +20,30 @@ REFUSALS = (ValueError, TypeError)  # what estimators raise for rows that they d
 
 
 def learn_group(
-    base: Estimator, requests: Sequence[Rows], limits: Limits
+    base: Estimator, requests: Sequence[Rows], limits: Limits, seen: int = 0
 ) -> tuple[Estimator, list[Learned | Problem]]:
-    """Learn the requests in order on a copy of ``base``; returns the copy, and what became of each."""
+    """Learn the requests in order on a copy of ``base``; returns the copy, and what became of each.
+
+    ``seen`` are the rows that detectors of drift have seen: the weights of experts are theirs at round
+    numbers of rows.
+    """
     if not requests:
         return base, []
-    work = copy(base)
+    work, at = copy(base), seen
     try:
-        return work, [each for run in _runs(requests) for each in _learn_run(work, run, limits)]
+        outcomes = list[Learned | Problem]()
+        for run in _runs(requests):
+            outcomes += _learn_run(work, run, limits, at)
+            at += sum(map(len, run))
+        return work, outcomes
     except REFUSALS:
         pass  # one of the requests: find it
-    work, outcomes = copy(base), list[Learned | Problem]()
+    work, at, outcomes = copy(base), seen, []
     for rows in requests:
         before = copy(work) if len(rows) > 1 else work  # one row is learned whole or not at all
         try:
-            outcomes.extend(_learn_run(work, [rows], limits))
+            outcomes.extend(_learn_run(work, [rows], limits, at))
+            at += len(rows)
         except REFUSALS as error:
             outcomes.append(refusal(error))
             work = before
@@ -57,19 +67,46 @@ def _runs(requests: Sequence[Rows]) -> Iterator[list[Rows]]:
     yield run
 
 
-def _learn_run(work: Estimator, run: list[Rows], limits: Limits) -> list[Learned]:
+def _learn_run(work: Estimator, run: list[Rows], limits: Limits, seen: int) -> list[Learned]:
     """Predict and learn each row. The division into calls does not change the model by one bit."""
     rows = joined(run)
     assert rows.y is not None
     _refuse_classes(work, rows.y, limits)
-    predicted, pieces = _one_by_one(work, rows) or progressive(work, rows.X, rows.y)
+    predicted, pieces, weights = _sampled(work, rows, seen)
     y = np.asarray(rows.y)
     outcomes, at = list[Learned](), 0
     for part, piece in zip(run, _divided(pieces, list(map(len, run))), strict=True):
         cut = slice(at, at + len(part))
-        outcomes.append(Learned(predicted[cut], piece, y[cut]))
+        samples = [(row - at, each) for row, each in weights if at < row <= cut.stop]
+        outcomes.append(Learned(predicted[cut], piece, y[cut], samples))
         at = cut.stop
     return outcomes
+
+
+def _sampled(work: Estimator, rows: Rows, seen: int) -> tuple[Any, list[Scored], list[Sample]]:
+    """Learn rows, and read the weights of the experts after round numbers of them."""
+    assert rows.y is not None
+    ends = parts(len(rows), seen)
+    if len(ends) == 1 or not _may_have_experts(work):
+        predicted, pieces = _one_by_one(work, rows) or progressive(work, rows.X, rows.y)
+        return predicted, pieces, []
+    begin, said, pieces, samples = 0, list[Any](), list[Scored](), list[Sample]()
+    for end in ends:
+        part = Rows(rows.X[begin:end], rows.y[begin:end])
+        try:
+            predicted, more = _one_by_one(work, part) or progressive(work, part.X, part.y)
+        except RefusedRow as error:
+            raise error.after(begin) from None
+        said.append(predicted)
+        pieces += more
+        if (seen + end) % EVERY == 0 and hasattr(work, "expert_weights_"):
+            samples.append((end, work.expert_weights_.ravel().tolist()))
+        begin = end
+    return np.concatenate(said), pieces, samples
+
+
+def _may_have_experts(work: Estimator) -> bool:
+    return not work.__sklearn_is_fitted__() or hasattr(work, "expert_weights_")
 
 
 def _one_by_one(work: Estimator, rows: Rows) -> tuple[Any, list[Scored]] | None:

@@ -1,6 +1,7 @@
-"""The endpoints that change which models there are, what they are called, and what they have learned."""
+"""The endpoints that change which models there are, what they learned and keep, and whom they tell."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -15,10 +16,12 @@ from budgetron.serve.endpoints import Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.jobs import Advance, Replace
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, digest_of, document_of
+from budgetron.serve.retention import Wanted
 from budgetron.serve.routes import NewLearner, answer_of
 from budgetron.serve.rows import JSON
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
+from budgetron.serve.webhooks import Webhook, Webhooks
 
 T = TypeVar("T")
 MODEL, ALIAS = "/v1/models/{model}", "/v1/aliases/{alias}"
@@ -95,7 +98,49 @@ async def roll_back(_: Service, model: ServedModel, request: Request) -> Respons
 @ModelEndpoint("GET", of_a_model("snapshots"), role="read")
 async def snapshots(_: Service, model: ServedModel, __: Request) -> Response:
     """List the snapshots that are kept with their figures, and the roll-backs and resets in the log."""
-    return as_json(await asyncio.to_thread(model.history))
+    return as_json(await asyncio.to_thread(model.branches))
+
+
+@ModelEndpoint("GET", of_a_model("retention"), role="read")
+async def retention(_: Service, model: ServedModel, __: Request) -> Response:
+    """The rows that are kept for labels, how many were dropped, and the limits."""
+    return as_json(model.kept())
+
+
+@ModelEndpoint("PUT", of_a_model("retention"), role="admin", body={JSON: Wanted})
+async def retain(_: Service, model: ServedModel, request: Request) -> Response:
+    """Set how many rows are kept for labels, their bytes, and for how many days."""
+    wanted, __ = await document_of(request, Wanted)
+    return as_json(await _changed(partial(model.retain, wanted)))
+
+
+@ModelEndpoint("GET", of_a_model("webhooks"), role="admin")
+async def webhooks(_: Service, model: ServedModel, __: Request) -> Response:
+    """List the webhooks, and what troubles them."""
+    return as_json({"webhooks": _webhooks(model).listed()})
+
+
+@ModelEndpoint("PUT", of_a_model("webhooks/{webhook}"), role="admin", body={JSON: Webhook})
+async def set_webhook(_: Service, model: ServedModel, request: Request) -> Response:
+    """Send events to an address from now on; the answer has the secret that signs them."""
+    document, __ = await document_of(request, Webhook)
+    name = request.path_params["webhook"]
+    return as_json(to_builtins(await _changed(partial(_webhooks(model).put, name, document))))
+
+
+@ModelEndpoint("DELETE", of_a_model("webhooks/{webhook}"), role="admin")
+async def remove_webhook(_: Service, model: ServedModel, request: Request) -> Response:
+    """Send no more events to an address."""
+    name = request.path_params["webhook"]
+    await _changed(partial(_webhooks(model).remove, name))
+    return as_json({"removed": name})
+
+
+def _webhooks(model: ServedModel) -> Webhooks:
+    webhooks = model.stream.webhooks
+    if webhooks is None:
+        raise Problem("read-only", "this is a replica: set webhooks at the leader.")
+    return webhooks
 
 
 class NewChallenger(NewLearner):
@@ -157,5 +202,5 @@ async def _changed(change: Callable[[], T]) -> T:
     """Make a change of the folder, in a thread, since it waits for the disk."""
     try:
         return await asyncio.to_thread(change)
-    except (OSError, DataError) as error:
+    except (OSError, DataError, sqlite3.Error) as error:
         raise Problem("learning-stopped", f"the folder could not be changed: {error}") from None

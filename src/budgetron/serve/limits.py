@@ -30,9 +30,9 @@ class Limits:
     keys: int = 100_000
     key_bytes: int = 64 * MIB
     key_seconds: float = 86_400.0
-    kept_rows: int = 100_000
-    kept_bytes: int = 64 * MIB
-    kept_seconds: float = 86_400.0
+    kept_rows: int = 2_000_000
+    kept_bytes: int = 512 * MIB
+    kept_seconds: float = 60 * 86_400.0
     snapshot_rows: int = 10_000
     snapshot_bytes: int = 64 * MIB
     snapshot_seconds: float = 60.0
@@ -45,6 +45,8 @@ class Limits:
     models: int = 100
     aliases: int = 1000
     model_file: int = 2**30  # of a leader, for a replica
+    webhooks: int = 10  # of a model
+    private_webhooks: bool = False  # whether they may have addresses of this machine or network
     event_readers: int = 64
     events_behind: int = 256
 

@@ -32,6 +32,7 @@ from budgetron.serve.entries import (
 )
 from budgetron.serve.limits import Limits
 from budgetron.serve.log_check import check, request_of, write_state
+from budgetron.serve.retention import DAY, Retention
 
 AGE_SECONDS = 60.0  # between looks for entries that are too old
 
@@ -43,7 +44,7 @@ def create(folder: Path, end: int = 0) -> bytes:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite takes its mode for all
     with entries.refusing(path), closing(_connected(path)) as db:
         db.execute("begin immediate")
-        for statement in entries.TABLES.values():
+        for statement in (*entries.TABLES.values(), entries.INDEX):
             db.execute(statement)
         db.execute(f"pragma user_version={entries.FORMAT}")
         db.execute(f"pragma application_id={entries.APPLICATION}")
@@ -90,10 +91,8 @@ class Log:
             raise
         self._opened, self._ran = time.monotonic(), self.state.ran
         limits = limits or Limits()
-        self._limits = {
-            "answers": ("number", limits.keys, limits.key_bytes, limits.key_seconds),
-            "kept": ("id", limits.kept_rows, limits.kept_bytes, limits.kept_seconds),
-        }
+        self._limits = {"answers": ("number", limits.keys, limits.key_bytes, limits.key_seconds)}
+        self.retain(Retention.of(limits))
         self._looked = self._opened
 
     def close(self) -> None:
@@ -145,14 +144,25 @@ class Log:
                 for number, (key, digest, answer) in enumerate(group.answers, last + 1)
             ]
             self._insert(state, "answers", answers)
-            kept = [(i, len(b) + len(p), state.ran, b, p) for i, (b, p) in group.kept_rows]
-            self._insert(state, "kept", kept)
-            state.next_id = max([state.next_id, *(entry[0] + 1 for entry in kept)])
+            self._keep(state, group.kept_rows)
             for i in group.labelled:
                 self._delete(state, "kept", "where id = ?", i)
             for stream, position, version in group.places:
                 self._delete(state, "positions", "where stream = ?", stream)
                 self._insert(state, "positions", [(stream, len(position), position, version)])
+
+    def _keep(self, state: State, rows: list[tuple[int, KeptRow]]) -> None:
+        """Keep rows for their labels. A client's id is that of the newest row."""
+        newest = {row.name: i for i, row in rows if row.name is not None}
+        for name in newest:
+            self._delete(state, "kept", "where name = ?", name)
+        kept = [
+            (i, len(body) + len(predicted) + len(name or ""), state.ran, name, body, predicted)
+            for i, (body, predicted, name) in rows
+            if name is None or newest[name] == i
+        ]
+        self._insert(state, "kept", kept)
+        state.next_id = max([state.next_id, *(i + 1 for i, _ in rows)])
 
     def _insert(self, state: State, table: str, new: list[tuple[Any, ...]]) -> None:
         """Insert entries, each with its key, its size and its values."""
@@ -177,6 +187,16 @@ class Log:
             self._delete(state, "log", "where first < ? and first + rows <= ?", before, before)
         if self.mark.behind:
             self.mark.sync()
+
+    def retain(self, retention: Retention) -> None:
+        """Keep rows for labels within these limits from now on."""
+        self._limits["kept"] = ("id", retention.rows, retention.bytes, retention.days * DAY)
+
+    def trim(self) -> None:
+        """Remove at once what is beyond the limits."""
+        self._looked = 0.0
+        with self._transaction():
+            pass
 
     def beyond(self, most_bytes: int) -> int:
         """The number of the row from which requests have so many bytes at most."""
@@ -203,7 +223,10 @@ class Log:
                 continue
             last = self._last_beyond(table, number, (most, most_bytes, state.ran - seconds), count)
             if last is not None:
+                there = state.counts[table].entries
                 self._delete(state, table, f"where {number} <= ?", last)
+                if table == "kept":
+                    state.dropped += there - state.counts[table].entries
 
     def _last_beyond(
         self, table: str, number: str, bounds: tuple[int, int, float], count: entries.Count
@@ -308,10 +331,10 @@ class Log:
         entry = self._entry("positions", "stream", stream)
         return None if entry is None else Place(stream, *entry[-2:])
 
-    def kept_row(self, number: int) -> KeptRow | None:
-        """The kept row of an id."""
-        entry = self._entry("kept", "id", number)
-        return None if entry is None else KeptRow(*entry[-2:])
+    def kept_row(self, key: int | str) -> tuple[int, KeptRow] | None:
+        """The kept row of an id, the service's or the client's; with the service's id."""
+        entry = self._entry("kept", "id" if isinstance(key, int) else "name", key)
+        return None if entry is None else (entry[0], KeptRow(entry[-2], entry[-1], entry[-3]))
 
     def _entry(self, table: str, column: str, key: int | str) -> tuple[Any, ...] | None:
         query = f"select * from {table} where {column} = ?"

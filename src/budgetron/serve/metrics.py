@@ -19,6 +19,12 @@ OF_A_MODEL = {
     "queue_rows": ("gauge", "Rows that wait to be learned."),
     "queue_bytes": ("gauge", "Bytes that wait to be learned."),
     "log_bytes": ("gauge", "Size of the log on disk."),
+    "kept_rows": ("gauge", "Predicted rows that are kept for a label."),
+    "kept_bytes": ("gauge", "Their bytes."),
+    "kept_dropped_total": (
+        "counter",
+        "Kept rows that were dropped, since their labels did not come in time.",
+    ),
     "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
     "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
     "covered": ("gauge", "Share of the last 500 rows that their sets or intervals covered."),
@@ -96,6 +102,10 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
     for name, meaning in OF_A_CLASS.items():
         lines += _head(f"class_{_word(name)}", "gauge", meaning)
         lines += _of_classes(name, models)
+    lines += _head("events_total", "counter", "Events since the start; for drift also of what.")
+    for model, numbers in models.items():
+        for (what, of), count in sorted(numbers["told"].items()):
+            lines.append(_line("events_total", count, model=model, what=what, of=of))
     lines += _head("predictions_total", "counter", "Rows predicted since the start.")
     for model, count in sorted(counters.predictions.items()):
         lines.append(_line("predictions_total", count, model=model))

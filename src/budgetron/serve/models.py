@@ -17,7 +17,7 @@ import msgspec
 from budgetron._util.errors import DataError
 from budgetron.evaluate.progressive import Estimator
 from budgetron.model.files import model_files
-from budgetron.serve import log, settings, snapshot
+from budgetron.serve import log, retention, settings, snapshot
 from budgetron.serve.aliases import Aliases
 from budgetron.serve.archive import Archive
 from budgetron.serve.challengers import Challenger
@@ -26,15 +26,18 @@ from budgetron.serve.comparison import Comparison
 from budgetron.serve.end import FILE as END
 from budgetron.serve.entries import FILE as LOG
 from budgetron.serve.entries import LoggedRequest
+from budgetron.serve.history import opened
 from budgetron.serve.jobs import Job, Published, Replace
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import restored
+from budgetron.serve.retention import Wanted
 from budgetron.serve.served import ServedModel, ServedModels
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
 from budgetron.serve.team import OWN, Member, Team
+from budgetron.serve.webhooks import Webhooks
 from budgetron.serve.writer import Writer
 
 FROZEN = "frozen"
@@ -47,6 +50,7 @@ class Model(ServedModel):
     """A model that learns: what it predicts with, its log and its writer."""
 
     log: Log
+    webhooks: Webhooks
     challengers: dict[str, Challenger]
     compared: Comparison | None  # if there are challengers
 
@@ -54,28 +58,40 @@ class Model(ServedModel):
         chosen = settings.read(folder)
         self.log, self._folder = Log(folder, limits), folder
         try:
+            self.retention = retention.read(folder, limits)
+            self.log.retain(self.retention)
             self.archive = Archive(folder, limits)
-            team, version, replayed = restored(folder, chosen, self.log)
+            team, version, replayed, alarms = restored(folder, chosen, self.log)
+            history = opened(folder)
         except BaseException:
             self.log.close()
             raise
-        super().__init__(name, limits, chosen, Published(team.own.estimator, version), team.own.tally)
+        published = Published(team.own.estimator, version)
+        super().__init__(name, limits, chosen, published, team.own.tally, history)
         self.work.snapshot_version = version - replayed
         self.frozen = (folder / FROZEN).exists()
+        self.webhooks = Webhooks(folder, limits, history, self.log.state.id.hex()[:16])
         self.writer = self.thread = Writer(self, self.log, self.archive)
         self.challengers = {}
         self.adopt(team, version)
+        for each, alarm in alarms:
+            if each == OWN or each in self.challengers:
+                self.named(each).alarm([alarm])
+        self.events.load(history)
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin to learn."""
+        """Begin to learn, and to send events to webhooks."""
         for each in self.challengers.values():
             each.start(loop)
         super().start(loop)
+        self.webhooks.start(self.name)
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
         if self.writer.is_alive():
             self.writer.close()
+        self.webhooks.close()
+        self.history.close()
         self.log.close()
 
     def submit(self, job: Job) -> None:
@@ -83,6 +99,10 @@ class Model(ServedModel):
         self.writer.submit(job)
 
     # ---- from the writer
+
+    def named(self, name: str) -> ServedModel:
+        """The model itself, or a challenger."""
+        return self if name == OWN else self.challengers[name]
 
     def team(self) -> Team:
         """The model with its challengers, as they are now."""
@@ -157,7 +177,23 @@ class Model(ServedModel):
         log.sync_folder(self._folder)
         self.frozen = frozen
 
-    def history(self) -> dict[str, Any]:
+    def retain(self, wanted: Wanted) -> dict[str, Any]:
+        """Keep rows for labels within these limits, from now on and after restarts."""
+        chosen = wanted.beside(self.limits)
+        wanted.write(self._folder)
+        self.retention = chosen
+        self.log.retain(chosen)
+        self.log.trim()
+        return self.kept()
+
+    def kept(self) -> dict[str, Any]:
+        """The rows that wait for labels, those that were dropped, and the limits."""
+        state = self.log.state
+        count = state.counts["kept"]
+        figures = {"rows": count.entries, "bytes": count.bytes, "dropped": state.dropped}
+        return figures | {"limits": msgspec.to_builtins(self.retention)}
+
+    def branches(self) -> dict[str, Any]:
         """The snapshots that are kept, and the roll-backs and resets that the log has."""
         changes = [(request.first, change_of(request)) for request in self.log.changes(0)]
         return {

@@ -26,6 +26,7 @@ TITLES = {
     "media-type": (415, "The content type is not supported"),
     "foreign-origin": (403, "The request comes from another site"),
     "headers-too-large": (431, "The headers are too long"),
+    "private-address": (403, "The address is not public"),
     "host": (421, "The host name is not served"),
     "bad-row": (422, "A row is refused"),
     "key-reused": (422, "The key was used for another request"),

@@ -3,8 +3,10 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from budgetron._util.errors import DataError
+from budgetron.evaluate.drift.watch import Alarm
 from budgetron.serve import archive, changes, snapshot
 from budgetron.serve.changes import BATCH, ReplayError, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
@@ -17,18 +19,30 @@ from budgetron.serve.team import Member, Team
 report = logging.getLogger("budgetron.serve")
 
 
-def learn_again(team: Team, batch: Sequence[Rows], first: int) -> None:
-    """Learn requests of which none was refused when it was learned."""
-    for outcome in team.learn(batch, first):
+Alarms = list[tuple[str, Alarm]]
+"""Alarms, with the names of challengers."""
+
+
+def learn_again(team: Team, batch: Sequence[Rows], first: int) -> Alarms:
+    """Learn requests of which none was refused when it was learned; returns the alarms."""
+    outcomes, alarms = team.learn(batch, first)
+    for outcome in outcomes:
         if isinstance(outcome, Problem):
             raise ReplayError(f"a request after row {first} is refused now: {outcome.detail}")
+    return alarms
 
 
-def restored(folder: Path, settings: Settings, log: Log) -> tuple[Team, int, int]:
-    """The newest snapshot and the log after it: the models as they were when they stopped, bit for bit.
+class Restored(NamedTuple):
+    """Models as they were, the number of rows that they have learned, those of the log, and alarms."""
 
-    Also the number of rows that they have learned then, and of those that are from the log.
-    """
+    team: Team
+    version: int
+    replayed: int
+    alarms: Alarms
+
+
+def restored(folder: Path, settings: Settings, log: Log) -> Restored:
+    """The newest snapshot and the log after it: the models as they were when they stopped, bit for bit."""
     newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
@@ -38,18 +52,18 @@ def restored(folder: Path, settings: Settings, log: Log) -> tuple[Team, int, int
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")
         team, version, chain = newest.team(settings), newest.version, newest.chain
     _refuse_gap(folder, log, version)
-    before = version
+    before, alarms = version, Alarms()
     try:
         for batch in _batches(log, version, chain):
             if batch[0].media == CHANGE:
                 change = changes.change_of(batch[0])
                 team = changes.changed(folder, team, log, change, version).team
             else:
-                learn_again(team, list(map(rows_of, batch)), version)
+                alarms += learn_again(team, list(map(rows_of, batch)), version)
             version = batch[-1].end
     except ReplayError as error:
         raise DataError(f"{log.path}: {error}") from None
-    return team, version, version - before
+    return Restored(team, version, version - before, alarms)
 
 
 def _refuse_gap(folder: Path, log: Log, version: int) -> None:

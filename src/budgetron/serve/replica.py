@@ -20,10 +20,12 @@ from budgetron.learners.automatic import Auto
 from budgetron.model.files import model_files
 from budgetron.serve.changes import Change, LeftOut, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
+from budgetron.serve.history import History
 from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import learn_again
+from budgetron.serve.retention import Wanted
 from budgetron.serve.routes import CHAIN
 from budgetron.serve.rows import Rows
 from budgetron.serve.served import ServedModel, ServedModels
@@ -115,12 +117,13 @@ class Replica(ServedModel):
     def __init__(self, name: str, leader: Leader, limits: Limits) -> None:
         settings = Settings.of("classification", Auto())
         published = Published(settings.estimator(), 0)
-        super().__init__(name, limits, settings, published, Tally(published.estimator))
+        super().__init__(name, limits, settings, published, Tally(published.estimator), History())
         self.leader = leader
         self.trouble = "the model was not read from the leader yet."
         self._begun, self._failures = False, 0
         self._beside: str | None = None
         self._id, self._chain = "", b""  # of the leader's log, and its running digest up to here
+        self._heard = 0.0
         self._ended = threading.Event()
         self.thread = threading.Thread(target=self._follow, name=f"replica-{name}", daemon=True)
 
@@ -145,7 +148,11 @@ class Replica(ServedModel):
         """Refuse: models are frozen at the leader."""
         raise self._read_only()
 
-    def history(self) -> dict[str, Any]:
+    def retain(self, _: Wanted) -> dict[str, Any]:
+        """Refuse: a replica keeps no rows."""
+        raise self._read_only()
+
+    def branches(self) -> dict[str, Any]:
         """Refuse: a replica has no snapshots."""
         raise self._read_only()
 
@@ -180,6 +187,7 @@ class Replica(ServedModel):
             self._begin()
             self._begun = True
         end = self._advance()
+        self._listen()
         if self.published.version >= end:
             self.trouble = None
         elif self.trouble is not None:  # once it has caught up, being some rows behind is no trouble
@@ -229,13 +237,29 @@ class Replica(ServedModel):
         if batch:
             member = Member(self.settings, estimator, self.tally)
             if self._beside is None:
-                learn_again(Team(member), batch, version)
+                learn_again(Team(member), batch, version)  # the leader tells the alarms
             else:
                 member.learn(batch)
             self._chain, self.published = chain, Published(member.estimator, requests[-1].end)
         if len(requests) < len(answer.requests):  # rolled back, reset, or with a challenger: take it anew
             self._begun = False
         return answer.end
+
+    def _listen(self) -> None:
+        """Tell what the leader has told, once a second."""
+        if time.monotonic() < self._heard + PAUSE:
+            return
+        while True:
+            last = self.history.last(1)
+            after = last[0]["number"] if last else 0
+            content = self.leader.get(f"/v1/models/{self.name}/events?after={after}")
+            events = msgspec.json.decode(content)["events"]
+            if not events:
+                break
+            self.history.put(events)
+            for each in events:
+                self.announce(each)
+        self._heard = time.monotonic()
 
     def _parsed(self, requests: list[LoggedRequest]) -> tuple[list[Rows], bytes]:
         """The rows of requests, which must follow on what is learned here; and the running digest then."""

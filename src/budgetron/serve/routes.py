@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -21,7 +22,7 @@ from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large, refuse_to_explain, said_beside
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, body_of, digest_of, document_of, rows_of, whole
-from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, NOT_EMPTY, Rows, Whole
+from budgetron.serve.rows import ARROW, DOCUMENTS, JSON, LINES, LONGEST_ID, NOT_EMPTY, OwnId, Rows, Whole
 from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
@@ -29,6 +30,9 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
+PAGE = 1000
+"""Events of one answer."""
+STREAM = "text/event-stream"
 OCTETS = "application/octet-stream"
 MSGPACK = "application/msgpack"
 CHAIN = "Budgetron-Chain"
@@ -52,7 +56,7 @@ class PredictAnswer(TypedDict):
     intervals: NotRequired[list[list[float | None]]]
     novelty: NotRequired[list[float]]
     explanations: NotRequired[list[dict[str, Any]]]
-    ids: NotRequired[list[Whole]]
+    ids: NotRequired[list[Whole | str]]
 
 
 class Importance(TypedDict):
@@ -66,7 +70,7 @@ class Importance(TypedDict):
     "POST",
     of_a_model("predict"),
     role="read",
-    query={"keep": ("0", "1"), "explain": ("0", "1"), "novelty": ("0", "1")},
+    query={"keep": ("0", "1"), "id": None, "explain": ("0", "1"), "novelty": ("0", "1")},
     body=ROWS,
     answer={JSON: PredictAnswer},
 )
@@ -78,6 +82,11 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     body = await body_of(request)
     began = time.perf_counter()
     rows = await rows_of(request, body, labelled=False)
+    if request.query["id"] is not None:
+        rows = _named(rows, request.query["id"])
+    if rows.ids is not None and not keep:
+        service.tokens.check(request, "learn")
+        keep = True
     published = model.fitted()
     refuse_large(published, rows, service.limits)
     if explain:
@@ -117,9 +126,9 @@ async def learn(_: Service, model: ServedModel, request: Request) -> Response:
 
 
 class Labelled(Struct, forbid_unknown_fields=True):
-    """The label of a kept row."""
+    """The label of a kept row: by the id in the answer of predict, or by the one that the client gave."""
 
-    id: int
+    id: int | OwnId
     y: LabelValue
 
 
@@ -138,7 +147,7 @@ async def label(_: Service, model: ServedModel, request: Request) -> Response:
     if not 1 <= len(labels) <= most:
         raise Problem("malformed", f"expected 1 to {most} labels, got {len(labels)}.")
     for i, each in enumerate(labels):
-        if not 0 < each.id < EXACT:
+        if isinstance(each.id, int) and not 0 < each.id < EXACT:
             raise Problem("unknown-id", f"no row is kept under the id {each.id}.", row=i)
     digest = digest_of(b"label", body)
     key = request.key or SERVICE_KEY + digest.hex()  # so a repeated request gets the same answer
@@ -240,20 +249,43 @@ async def snapshot(_: Service, model: ServedModel, __: Request) -> Response:
     return await answer_of(model, Snapshot())
 
 
+class EventsAnswer(TypedDict):
+    """Some events, oldest first; ``next`` is the ``after`` of the next page, None at the end."""
+
+    events: list[dict[str, Any]]
+    next: int | None
+
+
 @ModelEndpoint(
     "GET",
     of_a_model("events"),
     role="read",
-    query={"after": 0},
-    headers={"Last-Event-ID": str},
-    answer={"text/event-stream": str},
+    query={"after": 0, "limit": PAGE, "what": None},
+    headers={"Accept": str, "Last-Event-ID": str},
+    answer={JSON: EventsAnswer, STREAM: str},
 )
 async def events(_: Service, model: ServedModel, request: Request) -> Response:
-    """The server-sent events after a version."""
+    """The events that are kept, after a number; or with Accept: text/event-stream new ones as they come.
+
+    For the stream, ``after`` is a version.
+    """
+    if STREAM not in request.headers.get("accept", ""):
+        after, most, what = (request.query[name] for name in ("after", "limit", "what"))
+        most = max(1, min(most, PAGE))
+        found = await asyncio.to_thread(model.history.events, after, most, what)
+        following = found[-1]["number"] if len(found) == most else None
+        return as_json(EventsAnswer(events=found, next=following))
     last = request.headers.get("last-event-id")
     after = whole(last, "Last-Event-ID") if last else request.query["after"]
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(await model.events.stream(after), 200, headers, "text/event-stream")
+    return StreamingResponse(await model.events.stream(after), 200, headers, STREAM)
+
+
+@ModelEndpoint("GET", of_a_model("progress"), role="read", query={"after": 0})
+async def progress(_: Service, model: ServedModel, request: Request) -> Response:
+    """The points of the curves that are kept, after a version."""
+    points = await asyncio.to_thread(model.history.points, request.query["after"])
+    return Response(b'{"points":[' + b",".join(point for _, point in points) + b"]}", media_type=JSON)
 
 
 @Endpoint("GET", ("/v1/models",), role="read", query={"figures": ("0", "1")})
@@ -348,6 +380,15 @@ async def metrics(service: Service, _: Request) -> Response:
     return Response(text(service.counters, numbers), media_type=PROMETHEUS)
 
 
+def _named(rows: Rows, name: str) -> Rows:
+    """One row with the id of the client."""
+    if len(rows) != 1 or rows.ids is not None:
+        raise Problem("malformed", "the parameter id is for one row: give each of many rows a member id.")
+    if not 1 <= len(name) <= LONGEST_ID:
+        raise Problem("malformed", f"an id has 1 to {LONGEST_ID} characters.")
+    return replace(rows, ids=[name])
+
+
 async def answer_of(model: ServedModel, job: Job) -> Response:
     """Give a job to the writer and wait for its end."""
     job.future = future = asyncio.get_running_loop().create_future()
@@ -362,8 +403,9 @@ def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, nove
     if not keep:
         return encode(answer)
     if isinstance(rows.X, Table):
-        raise Problem("malformed", "keep=1 takes rows as objects or lists in JSON or NDJSON.")
+        raise Problem("malformed", "keep=1 and id take rows as objects or lists in JSON or NDJSON.")
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
-    pairs = zip(values, answer["predictions"], strict=True)
-    kept = [KeptRow(encode(x), encode(y)) for x, y in pairs]
+    names: Sequence[str | None] = rows.ids or [None] * len(rows)
+    each = zip(values, answer["predictions"], names, strict=True)
+    kept = [KeptRow(encode(x), encode(y), name) for x, y, name in each]
     return Keep(rows=len(kept), kept_rows=kept, answer=answer)

@@ -31,11 +31,17 @@ Whole = Annotated[int, Meta(ge=0)]
 NOT_EMPTY = Meta(extra_json_schema={"minItems": 1})  # said, not checked: `parse` has better sentences
 
 
+LONGEST_ID = 255
+OwnId = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+"""The id that a client gives to a row, to bring its label later."""
+
+
 class Row(Struct, forbid_unknown_fields=True):
-    """One row of a JSON document or line."""
+    """One row of a JSON document or line. ``id`` is for rows that are predicted, and kept for a label."""
 
     x: Annotated[dict[str, Value | dict[str, Any]] | list[float | None], NOT_EMPTY]
     y: Label | UnsetType = UNSET
+    id: OwnId | UnsetType = UNSET
 
 
 class Document(Struct, forbid_unknown_fields=True):
@@ -43,6 +49,7 @@ class Document(Struct, forbid_unknown_fields=True):
 
     x: dict[str, Value | dict[str, Any]] | list[Value | list[Value]] | UnsetType = UNSET
     y: Label | list[Label] | UnsetType = UNSET
+    id: OwnId | UnsetType = UNSET
     rows: list[Row] | UnsetType = UNSET
     columns: list[str] | UnsetType = UNSET
 
@@ -57,10 +64,11 @@ DOCUMENTS = (
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows in one of three forms: dicts, a matrix of numbers, or a table; with labels or without."""
+    """Rows in one of three forms: dicts, a matrix of numbers, or a table; maybe with labels and ids."""
 
     X: list[dict[str, Any]] | npt.NDArray[np.float64] | Table
     y: list[Any] | None
+    ids: list[str] | None = None  # of the client
 
     def __len__(self) -> int:
         return len(self.X)
@@ -122,19 +130,23 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
     if isinstance(document, list):
         return _of_rows(document, limits)
     if document.rows is not UNSET:
-        if document.x is not UNSET or document.y is not UNSET or document.columns is not UNSET:
-            raise Problem("malformed", "rows stands alone: x, y and columns belong into each row.")
+        if any(each is not UNSET for each in (document.x, document.y, document.id, document.columns)):
+            raise Problem("malformed", "rows stands alone: x, y and id belong into each row.")
         return _of_rows(document.rows, limits)
     if document.x is UNSET:
         raise Problem("malformed", 'expected {"x": ..., "y": ...}, a list of these, or {"rows": [...]}.')
     y = None if document.y is UNSET else document.y
+    ids = None if document.id is UNSET else [document.id]
+    many = isinstance(document.x, list) and document.x and all(isinstance(row, list) for row in document.x)
+    if ids is not None and (many or document.columns is not UNSET):
+        raise Problem("malformed", "id is for one row: give many rows as objects with x and id.")
     if document.columns is not UNSET:
         return _of_columns(document.columns, document.x, y, limits)
     if isinstance(document.x, dict):
-        return Rows(_flattened([document.x]), _one_label(y))
-    if document.x and all(isinstance(row, list) for row in document.x):
+        return Rows(_flattened([document.x]), _one_label(y), ids)
+    if many:
         return Rows(_matrix(document.x, limits), _many_labels(y, len(document.x)))
-    return Rows(_matrix([document.x], limits), _one_label(y))
+    return Rows(_matrix([document.x], limits), _one_label(y), ids)
 
 
 def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
@@ -160,13 +172,16 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
     if any(with_label) and not all(with_label):
         raise _bad(with_label.index(False), "has no label y, which other rows have")
     y = [row.y for row in rows] if all(with_label) and rows else None
+    ids = [row.id for row in rows if row.id is not UNSET] or None
+    if ids is not None and len(ids) < len(rows):
+        raise _bad([row.id is UNSET for row in rows].index(True), "has no id, which other rows have")
     records = [row.x for row in rows if isinstance(row.x, dict)]
     if len(records) == len(rows):
-        return Rows(_flattened(records), y)
+        return Rows(_flattened(records), y, ids)
     if records:
         odd = next(i for i, row in enumerate(rows) if type(row.x) is not type(rows[0].x))
         raise _bad(odd, "mixes the forms of x: use objects for all rows, or lists for all")
-    return Rows(_matrix([row.x for row in rows], limits), y)
+    return Rows(_matrix([row.x for row in rows], limits), y, ids)
 
 
 def _flattened(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -289,6 +304,8 @@ def _checked(rows: Rows, limits: Limits, labelled: bool) -> Rows:
         raise Problem("malformed", "the body has no rows, expected one or more.")
     if labelled and rows.y is None:
         raise _bad(0, "has no label y")
+    if labelled and rows.ids is not None:
+        raise _bad(0, "has an id, which is for rows that are predicted: send its label with POST label")
     for i, label in enumerate(rows.y or () if labelled else ()):
         if label is None or not isinstance(label, Label):
             raise _bad(i, f"has the label {shown(label)}, expected a number, a text or a truth value")

@@ -2,28 +2,35 @@
 
 import asyncio
 import logging
+import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from budgetron.estimators import OnlineRegressor
+from budgetron.evaluate.drift.watch import Alarm
 from budgetron.model.files import model_files
 from budgetron.model.files.described import describe
 from budgetron.serve import predicting
 from budgetron.serve.changes import Change, LeftOut
 from budgetron.serve.entries import LoggedRequest
-from budgetron.serve.events import Events
+from budgetron.serve.events import Events, curve
+from budgetron.serve.history import History
 from budgetron.serve.jobs import Job, Published, Work
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
+from budgetron.serve.retention import Wanted
 from budgetron.serve.settings import Settings
 from budgetron.serve.tally import Tally
+from budgetron.serve.webhooks import Webhooks
 
 report = logging.getLogger("budgetron.serve")
 
@@ -36,15 +43,23 @@ class ServedModel(ABC):
 
     thread: threading.Thread
     log: Log | None = None
+    webhooks: Webhooks | None = None  # none of a replica, or of a challenger
     stream: "ServedModel"  # the model that has the log: itself, or that beside which it learns
 
     def __init__(
-        self, name: str, limits: Limits, settings: Settings, published: Published, tally: Tally
+        self,
+        name: str,
+        limits: Limits,
+        settings: Settings,
+        published: Published,
+        tally: Tally,
+        history: History,
     ) -> None:
         self.name, self.limits, self.settings, self.stream = name, limits, settings, self
         self.published, self.tally = published, tally
         self.work = Work()
-        self.events = Events(limits)
+        self.events, self.history = Events(limits), history
+        self.told: Counter[tuple[str, str]] = Counter()  # events since the start: what, and drift of what
         self.loop: asyncio.AbstractEventLoop | None = None
         self._drawn = -1
         self._importances: dict[str, Any] = {"version": -1}
@@ -96,7 +111,15 @@ class ServedModel(ABC):
         """Let it only predict from now on, or learn again; on disk when this returns."""
 
     @abstractmethod
-    def history(self) -> dict[str, Any]:
+    def retain(self, wanted: Wanted) -> dict[str, Any]:
+        """Keep rows for labels within these limits; returns what is kept."""
+
+    def kept(self) -> dict[str, Any]:
+        """The rows that wait for labels; a replica keeps none."""
+        return {"rows": 0, "bytes": 0, "dropped": 0}
+
+    @abstractmethod
+    def branches(self) -> dict[str, Any]:
         """The snapshots that are kept, and the roll-backs and resets that the log has."""
 
     @abstractmethod
@@ -135,13 +158,36 @@ class ServedModel(ABC):
                 self._importances_due = now + 20 * (now - began)
             return self._importances
 
-    def notify(self, what: str, more: dict[str, Any]) -> None:
-        """Tell those who read events; from any thread."""
-        version = self.published.version
+    def notify(
+        self, what: str, more: dict[str, Any], version: int | None = None, key: str | None = None
+    ) -> None:
+        """Tell what happened, from any thread: the history, the messages, and those who read events.
+
+        What has a ``key`` is told once.
+        """
+        version = self.published.version if version is None else version
+        try:
+            event = self.history.add(version, what, more, key)
+        except sqlite3.Error as error:
+            report.warning("an event is not in the history: %s", error, extra={"model": self.name})
+            event = {"number": 0, "at": time.time(), "version": version, "what": what} | more
+        if event is None:
+            return
         if what != "snapshot":
             report.info(what, extra={"model": self.name, "version": version} | more)
+        self.announce(event)
+
+    def announce(self, event: dict[str, Any]) -> None:
+        """Count an event, and send it to those who read events."""
+        self.told[event["what"], event.get("of", "")] += 1
         if self.loop is not None and not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(self.events.notice, version, what, more)
+            self.loop.call_soon_threadsafe(self.events.notice, event)
+
+    def alarm(self, alarms: Iterable[Alarm]) -> None:
+        """Tell of drift, once."""
+        for alarm in alarms:
+            key = f"drift of {alarm.of} at {alarm.row}"
+            self.notify("drift", {"of": alarm.of} | alarm.more, alarm.row, key)
 
     # ---- what is known about it
 
@@ -160,6 +206,7 @@ class ServedModel(ABC):
             "queue_rows": self.work.queued_rows,
             "snapshot_version": self.work.snapshot_version,
             "log_bytes": self.log_bytes(),
+            "kept": self.kept(),
             **self._log_place(published.version),
             **_fitted(published),
             "columns_of_records": _columns_of(published),
@@ -211,10 +258,13 @@ class ServedModel(ABC):
             "covered": estimator.covered_ if covers(published) else None,
             "rare": values.get("rare", []),
             "commits": work.commits,
+            **{f"kept_{name}": self.kept()[name] for name in ("rows", "bytes")},
+            "kept_dropped_total": self.kept()["dropped"],
+            "told": dict(self.told),
         }
 
     def point(self) -> tuple[int, dict[str, Any]] | None:
-        """A point of the curves, if there is something new."""
+        """A point of the curves, if there is something new; it is also in the history."""
         published = self.published
         version = published.version
         if version == self._drawn or not published.fitted:
@@ -229,7 +279,10 @@ class ServedModel(ABC):
             "commits": self.work.commits.count,
             "commit_seconds": self.work.commits.quantile(0.5),
         }
-        return version, point | fitted | self.tally.values()
+        point |= fitted | self.tally.values()
+        with suppress(sqlite3.Error):  # those who look now see it all the same
+            self.history.add_point(version, curve(point))
+        return version, point
 
 
 def covers(published: Published) -> bool:

@@ -9,9 +9,11 @@ import numpy as np
 
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineRegressor
+from budgetron.evaluate.drift.watch import Alarm, Watch
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.metrics.one_class import place_of
 from budgetron.evaluate.progressive import Estimator, Learned, ProgressiveMetrics
+from budgetron.serve.rows import Rows
 
 WINDOW = 1000
 LABELS = ("accuracy", "balanced_accuracy", "kappa", "kappa_temporal", "log_loss", "average_precision")
@@ -25,7 +27,7 @@ POINTS = 200
 
 
 class Tally:
-    """Metrics over all rows and over the last 1000, for a model and for the baselines.
+    """Metrics over all rows and over the last 1000, for a model and for the baselines; and drift.
 
     The baselines are "last", the label of the row before, and "frequent", the most frequent label so far
     (of targets the mean so far). Their errors are rates of mistakes, or mean squared errors.
@@ -48,6 +50,7 @@ class Tally:
         self._sum = 0.0
         self._wrong = {"last": 0.0, "frequent": 0.0}
         self._window: deque[tuple[float, float]] = deque(maxlen=WINDOW)
+        self._watch = Watch(targets)
 
     def add(self, learned: Learned, estimator: Estimator) -> None:
         """Count rows that are learned."""
@@ -55,6 +58,22 @@ class Tally:
             for label in learned.y.tolist():
                 self._add_baselines(label)
             self._measured.add(learned, estimator.fitted_.labels)
+
+    @property
+    def watched(self) -> int:
+        """How many rows were looked at."""
+        return self._watch.rows
+
+    def watch(self, rows: Rows | None, learned: Learned, first: int) -> list[Alarm]:
+        """Look for drift in rows that are learned; returns what is found, by the numbers of the rows.
+
+        ``rows`` is None if another model has them. ``first`` is the number of the first of them. Each alarm
+        has that of the row after the last one that was looked at: the version of the model.
+        """
+        before = self._watch.rows
+        X = None if rows is None else rows.X
+        alarms = self._watch.tell(X, learned.y, learned.predicted, learned.weights)
+        return [alarm._replace(row=first + alarm.row - before) for alarm in alarms]
 
     def add_late(self, predicted: Any, y: Any) -> None:
         """Count the prediction that was made before the label came."""
@@ -106,6 +125,7 @@ class Tally:
                 "sum": self._sum,
                 "wrong": list(self._wrong.values()),
                 "window": np.array(self._window, dtype=np.float64).reshape(-1, 2),
+                "watch": self._watch.state(),
             }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -118,6 +138,7 @@ class Tally:
         self._sum = state["sum"]
         self._wrong = dict(zip(("last", "frequent"), state["wrong"], strict=True))
         self._window = deque(map(tuple, state["window"].tolist()), maxlen=WINDOW)
+        self._watch.restore(state["watch"])
 
     def _add_baselines(self, label: Any) -> None:
         if self.targets:

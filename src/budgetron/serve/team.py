@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from time import thread_time
 from typing import NamedTuple
 
+from budgetron.evaluate.drift.watch import Alarm
 from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.serve.comparison import Comparison, Lesson, Taken
 from budgetron.serve.learning import learn_group
@@ -43,7 +44,7 @@ class Member:
 
     def lessons(self, batch: Sequence[Rows]) -> "Lessons":
         """Learn requests; what became of each."""
-        found = lessons(self.estimator, batch)
+        found = lessons(self.estimator, batch, self.tally.watched)
         self.estimator = found.estimator
         for outcome in found.outcomes:
             if isinstance(outcome, Learned):
@@ -59,11 +60,21 @@ class Lessons(NamedTuple):
     seconds: float  # of the processor, for all of them
 
 
-def lessons(estimator: Estimator, batch: Sequence[Rows]) -> Lessons:
-    """Let a challenger learn requests; some may be refused."""
+def lessons(estimator: Estimator, batch: Sequence[Rows], seen: int) -> Lessons:
+    """Let a challenger learn requests; some may be refused. See `learn_group` for ``seen``."""
     began = thread_time()
-    learned, outcomes = learn_group(estimator, batch, UNLIMITED)
+    learned, outcomes = learn_group(estimator, batch, UNLIMITED, seen)
     return Lessons(learned, outcomes, thread_time() - began)
+
+
+def look(tally: Tally, batch: Sequence[Rows], outcomes: Outcomes, first: int, own: bool) -> list[Alarm]:
+    """Look for drift in requests that are learned. All models have the inputs of the first one."""
+    alarms = list[Alarm]()
+    for rows, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, Learned):
+            alarms += tally.watch(rows if own else None, outcome, first)
+        first += len(rows)
+    return alarms
 
 
 @dataclass
@@ -74,13 +85,18 @@ class Team:
     challengers: dict[str, Member] = field(default_factory=dict)
     comparison: Comparison | None = None  # if there are challengers
 
-    def learn(self, batch: Sequence[Rows], first: int) -> Outcomes:
-        """Learn requests; ``first`` is the number of the first row."""
-        found = {OWN: self.own.lessons(batch)}
-        found |= {name: each.lessons(batch) for name, each in self.challengers.items()}
+    def learn(self, batch: Sequence[Rows], first: int) -> tuple[Outcomes, list[tuple[str, Alarm]]]:
+        """Learn requests; ``first`` is the number of the first row. Returns the alarms, too."""
+        members = {OWN: self.own, **self.challengers}
+        found = {name: each.lessons(batch) for name, each in members.items()}
         if self.comparison is not None:
             compare(self.comparison, first, found)
-        return found[OWN].outcomes
+        alarms = [
+            (name, alarm)
+            for name, each in members.items()
+            for alarm in look(each.tally, batch, found[name].outcomes, first, name == OWN)
+        ]
+        return found[OWN].outcomes, alarms
 
     def anew(self, row: int) -> None:
         """Begin to compare anew: from now on the models are others."""

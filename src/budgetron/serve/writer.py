@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from budgetron._util.errors import DataError, ModelFileError, SaveError
 from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.serve import snapshot
 from budgetron.serve.archive import ASKED, CHANGE, SCHEDULE, Archive
-from budgetron.serve.changes import change_of, changed
+from budgetron.serve.changes import Change, change_of, changed
 from budgetron.serve.entries import CHANGE as CHANGED
 from budgetron.serve.entries import Answer, Group, LoggedRequest
 from budgetron.serve.jobs import Job, Keep, Label, Learn, Replace, Snapshot
@@ -26,7 +26,7 @@ from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import LINES, Whole, parse
 from budgetron.serve.rows import Label as LabelValue
-from budgetron.serve.team import OWN, Lessons, compare, lessons
+from budgetron.serve.team import OWN, Lessons, compare, lessons, look
 
 if TYPE_CHECKING:
     from budgetron.serve.models import Model
@@ -185,9 +185,8 @@ class Writer(threading.Thread):
         """What copies of the models made of the jobs, and the jobs that are learned; others are refused."""
         beside = self.model.challengers
         began = thread_time() if beside else 0.0
-        estimator, outcomes = learn_group(
-            self.model.published.estimator, [job.parsed for job in jobs], self.limits
-        )
+        batch, seen = [job.parsed for job in jobs], self.model.tally.watched
+        estimator, outcomes = learn_group(self.model.published.estimator, batch, self.limits, seen)
         learned, taken = list[Learn](), list[Learned | Problem]()
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, Problem):
@@ -197,8 +196,9 @@ class Writer(threading.Thread):
                 learned.append(job)
                 taken.append(outcome)
         found = {OWN: Lessons(estimator, taken, thread_time() - began if beside else 0.0)}
+        batch = [job.parsed for job in learned]
         for name, each in beside.items():
-            found[name] = lessons(each.published.estimator, [job.parsed for job in learned])
+            found[name] = lessons(each.published.estimator, batch, each.tally.watched)
         if beside and _refused_by_the_one_asked(learned, found):
             return self._learn([job for job in learned if job.result is None])
         return found, learned
@@ -215,10 +215,11 @@ class Writer(threading.Thread):
                 answer = encode(LearnAnswer(first, job.rows, version, job.answered.predicted.tolist()))
             elif isinstance(job, Keep):
                 begin = self.log.state.next_id + len(group.kept_rows)
-                group.kept_rows += enumerate(job.kept_rows, begin)
-                answer = encode(job.answer | {"ids": list(range(begin, begin + job.rows))})
+                numbered = list(enumerate(job.kept_rows, begin))
+                group.kept_rows += numbered
+                answer = encode(job.answer | {"ids": [row.name or number for number, row in numbered]})
             if isinstance(job, Label):
-                group.labelled += [number for number, _ in job.labels]
+                group.labelled += job.found
             if job.key is not None:
                 group.answers.append(Answer(job.key, job.digest, answer))
             if job.place is not None:
@@ -237,31 +238,34 @@ class Writer(threading.Thread):
 
     def _look_up(self, job: Label, taken: set[int]) -> None:
         """The rows of a request that brings labels."""
-        lines, ids = [], set[int]()
-        for place, (number, label) in enumerate(job.labels):
-            row = None if number in taken or number in ids else self.log.kept_row(number)
-            if row is None:
-                raise Problem(
-                    "unknown-id",
-                    f"no row is kept under the id {number}: it has a label already, or was kept for too "
-                    "long. Send the row to learn.",
-                    row=place,
-                )
-            ids.add(number)
+        lines = []
+        for place, (key, label) in enumerate(job.labels):
+            number, row = self.log.kept_row(key) or (0, None)
+            if row is None or number in taken or number in job.found:
+                raise Problem("unknown-id", self._unknown(key), row=place)
+            job.found.append(number)
             lines.append(b'{"x":%b,"y":%b}' % (row.body, encode(label)))
             job.predicted.append(msgspec.json.decode(row.predicted))
-        taken |= ids
+        taken |= {*job.found}
         job.body, job.media = b"\n".join(lines), LINES
         job.parsed = parse(LINES, job.body, self.limits, labelled=True)
 
+    def _unknown(self, key: int | str) -> str:
+        sentence = f"no row is kept under the id {key}: it has a label already, or was kept for too long"
+        if dropped := self.log.state.dropped:
+            sentence += f" ({dropped} rows were dropped so far: see retention)"
+        return f"{sentence}. Send the row to learn."
+
     def _commit(self, group: Group) -> Problem | None:
         """Write the group. If that fails, nothing is ever written again: the disk is not to be trusted."""
-        began = time.perf_counter()
+        began, dropped = time.perf_counter(), self.log.state.dropped
         try:
             self.log.commit(group)
         except (sqlite3.Error, OSError) as error:
             return self.stop(f"the log could not be written: {error}")
         self.work.commits.add(time.perf_counter() - began)
+        if len(str(self.log.state.dropped)) > len(str(dropped)) or self.log.state.dropped > dropped == 0:
+            self.model.notify("rows dropped", {"dropped": self.log.state.dropped})  # at 1, 10, 100, ...
         return None
 
     def stop(self, why: str) -> Problem:
@@ -275,11 +279,14 @@ class Writer(threading.Thread):
     def _count(self, before: Estimator, version: int, found: dict[str, Lessons], jobs: list[Learn]) -> None:
         after, tallies = found[OWN].estimator, {OWN: self.model.tally}
         tallies |= {name: each.tally for name, each in self.model.challengers.items()}
+        batch = [job.parsed for job in jobs]
         try:
             for name, each in found.items():
                 for outcome in each.outcomes:
                     if isinstance(outcome, Learned):
                         tallies[name].add(outcome, each.estimator)
+                alarms = look(tallies[name], batch, each.outcomes, version, name == OWN)
+                self.model.named(name).alarm(alarms)
             for job in jobs:
                 if isinstance(job, Label):
                     for predicted, (_, y) in zip(job.predicted, job.labels, strict=True):
@@ -320,11 +327,20 @@ class Writer(threading.Thread):
             group.answers.append(Answer(job.key, job.digest, answer))
         if failure := self._commit(group):
             return failure
+        self._follow(change)
         self.model.adopt(done.team, version + 1)
         self.model.notify(change.what, told)
         if self.model.published.fitted:
             self._save()
         return answer
+
+    def _follow(self, change: Change) -> None:
+        """Let the history of a challenger follow its name."""
+        with suppress(sqlite3.Error):  # the history is of use, but not needed
+            if change.what == "rename challenger":
+                self.model.history.rename(str(change.name), str(change.new_name))
+            elif change.what == "remove challenger":
+                self.model.history.forget(str(change.name))
 
     # ---- snapshots
 

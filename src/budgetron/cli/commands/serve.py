@@ -28,7 +28,7 @@ EXAMPLES = """\
 
 LIMITS = (
     *("body", "queue_rows", "snapshot_rows", "snapshot_seconds", "keep_log", "log_bytes"),
-    *("keep_hourly", "keep_daily", "keep_weekly"),
+    *("keep_hourly", "keep_daily", "keep_weekly", "kept_rows", "kept_bytes", "private_webhooks"),
 )
 
 
@@ -89,6 +89,14 @@ def _add_limits(made: Parser) -> None:
     add("--log-bytes", type=whole(0), metavar="N", help="rows kept to be replayed; default 64 MiB")
     add("--keep-hourly", type=whole(0), metavar="N", help="keep a snapshot of each of N hours; default 24")
     add("--keep-daily", type=whole(0), metavar="N", help="and of each of N days; default 7")
+    add("--kept-rows", type=whole(0), metavar="N", help="rows kept for labels; default 2000000 for a model")
+    add("--kept-bytes", type=whole(0), metavar="N", help="and their bytes; default 512 MiB")
+    add("--kept-days", type=whole(0), metavar="N", help="and their age; default 60 days")
+    add(
+        "--private-webhooks",
+        action="store_true",
+        help="let webhooks have addresses of this machine and its network",
+    )
     add("--keep-weekly", type=whole(0), metavar="N", help="and of each of N weeks; default 4")
 
 
@@ -172,6 +180,7 @@ def _limits(args: Namespace) -> Any:
     from budgetron.serve.limits import Limits
 
     given = {name: getattr(args, name) for name in LIMITS}
+    given["kept_seconds"] = None if args.kept_days is None else 86_400.0 * args.kept_days
     return Limits(**{name: value for name, value in given.items() if value is not None})
 
 

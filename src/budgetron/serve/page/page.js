@@ -26,8 +26,9 @@ const path = (what) => `v1/models/${encodeURIComponent(model)}/${what}`;
 
 // ---- charts
 
-const marks = () => notices.all.filter((each) => each.what === "drift")
-  .map((each) => ({ version: each.version, at: each.at, text: "drift", colour: "--alarm" }));
+const MARKED = { drift: "--alarm", stopped: "--alarm", "roll back": "--third", reset: "--third", "add challenger": "--grey" };
+const marks = () => notices.all.filter((each) => each.what in MARKED).map(({ version, at: time, what, of }) => (
+  { version, at: time, text: what === "drift" ? `drift: ${of}` : what, colour: MARKED[what] }));
 const error = new Chart(at("error"), curves, [
   { name: "last 1,000 rows", column: "window", colour: "--first", width: 2.5 },
   { name: "all rows", column: "running", colour: "--second", width: 1.5 },
@@ -113,7 +114,6 @@ function progress(point) {
     loss: targets() ? window.mae : window.log_loss, allLoss: targets() ? running.mae : running.log_loss };
   (point.expert_weights || []).slice(0, EXPERTS).forEach((value, i) => { row["expert" + i] = value; });
   curves.push(row);
-  showRare(point.rare);
   at("loss").hidden = row.loss === undefined || row.loss === null;
   setExperts(point.expert_weights);
   if (!now.numbers) remember(point);
@@ -235,6 +235,7 @@ async function describe(signal) {
   at("empty").hidden = Boolean(now.description.version);
   at("freeze").textContent = now.description.frozen ? "Thaw …" : "Freeze …";
   showFields(now.description.columns_of_records);
+  showRare(now.description.metrics.rare);
   const kept = await (await ask(path("snapshots"), { headers: headers(), signal })).json();
   showSnapshots(kept, now.description.task, (snapshot) => actions.rollBack(snapshot));
   const together = list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));

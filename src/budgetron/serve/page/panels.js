@@ -78,11 +78,26 @@ export function showImportances({ columns, other_columns: others }) {
 const REFUSALS = { malformed: "the body cannot be read", "bad-row": "a bad row", busy: "the queue is full", "too-large": "too large",
   "nothing-learned": "nothing is learned yet", "learning-stopped": "learning has stopped", "unknown-id": "no such kept row",
   "key-reused": "a key of another request", "media-type": "an unknown content type" };
+const COLUMNS = 3; // of an alarm, that are named
+const change = ({ before, now }) => `${percent(before)} to ${percent(now)}`;
+const columnChange = (said) => said.column + {
+  missing: `: missing ${change(said)}`,
+  unseen: `: unseen values ${change(said)}`,
+  level: `: above ${brief(said.above)} ${change(said)}`,
+  spread: `: outer values ${change(said)}`,
+  texts: `: a text ${change(said)}`,
+}[said.what];
+const DRIFTS = {
+  errors: (said) => (said.above === undefined ? `the error rose from ${change(said)}` : `errors above ${brief(said.above)} rose from ${change(said)}`),
+  labels: (said) => `labels${said.label === undefined ? "" : " " + said.label} went from ${change(said)}`,
+  predictions: (said) => `predictions${said.label === undefined ? "" : " " + said.label} went from ${change(said)}`,
+  experts: (said) => `the weight of expert ${said.expert + 1} went from ${change(said)}`,
+  inputs: ({ columns, n_columns: all }) => columns.slice(0, COLUMNS).map(columnChange).join("; ")
+    + (all > COLUMNS ? `; and ${all - COLUMNS} more columns` : ""),
+};
 const SENTENCES = {
-  drift: (said) => {
-    const as = said.measure === "rate" ? percent : figure;
-    return `Drift: the error rose from ${as(said.before)} to ${as(said.now)}`;
-  },
+  drift: (said) => `Drift: ${DRIFTS[said.of](said)}`,
+  "rows dropped": ({ dropped }) => `${dropped} rows were dropped before their labels came`,
   snapshot: () => "Snapshot saved",
   "roll back": (said) => `Rolled back to row ${count(said.to)}` + (said.replayed ? `, ${count(said.replayed)} rows learned again` : ""),
   reset: () => "Reset: nothing is learned any more",

@@ -38,7 +38,7 @@ export async function follow(url, headers, signal, on) {
     };
     try {
       hear();
-      const options = { headers: { ...headers, "Last-Event-ID": String(last) } };
+      const options = { headers: { ...headers, Accept: "text/event-stream", "Last-Event-ID": String(last) } };
       const answer = await ask(url, { ...options, signal: AbortSignal.any([signal, silent.signal]) });
       on.connected();
       pause = FIRST_PAUSE;

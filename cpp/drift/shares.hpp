@@ -1,0 +1,159 @@
+// Whether the shares of some cells have changed: the likelihood ratio of all splits between blocks of rows.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "state/fields.hpp"
+
+namespace budgetron::drift {
+
+// A split of the rows: how often each cell came before it, and after it.
+struct Split {
+  double ratio = 0.0;      // logarithm of the likelihood with two shares for each cell, over that with one
+  std::size_t blocks = 0;  // kept after it
+  std::vector<Counter> before, after;
+};
+
+// Counts of the cells of all rows, in blocks. The older rows are, the more of them are one block: of each level of size
+// at most `per_level` blocks are kept, and the two oldest of more become one of the next level.
+class Shares {
+ public:
+  static constexpr std::size_t most_cells = 16;
+
+  Shares(std::size_t cells, std::size_t per_level) : cells_(cells), per_level_(per_level), total_(cells) {
+    if (cells > most_cells) throw std::invalid_argument("a detector has 16 cells at most.");
+  }
+
+  // Adds the newest block, whose size has that level.
+  void add(std::span<const Counter> counts, Counter level = 0) {
+    counts_.insert(counts_.end(), counts.begin(), counts.end());
+    levels_.push_back(level);
+    for (std::size_t c = 0; c < cells_; ++c) total_[c] += counts[c];
+    while (merged(level)) ++level;
+  }
+
+  // The most likely split, if its ratio is above the limit of that level.
+  std::optional<Split> changed(double level) const {
+    const double limit = limit_of(level);
+    if (levels_.size() < 2 || limit == 0.0) return std::nullopt;
+    std::array<double, most_cells> inverse{}, after{};
+    for (std::size_t c = 0; c < cells_; ++c) inverse[c] = total_[c] == 0 ? 0.0 : 1.0 / static_cast<double>(total_[c]);
+    const double n = static_cast<double>(sum(total_));
+    std::size_t blocks = 0;
+    double most = limit, size = 0.0;
+    for (std::size_t i = levels_.size() - 1; i > 0; --i) {
+      double squares = 0.0;
+      for (std::size_t c = 0; c < cells_; ++c) {
+        const double more = static_cast<double>(counts_[i * cells_ + c]);
+        size += more;
+        after[c] += more;
+        squares += after[c] * after[c] * inverse[c];
+      }
+      // Pearson's statistic, which is never below the likelihood ratio, and is computed sooner.
+      if ((squares - size * size / n) * n * n / (size * (n - size)) < most * (1.0 - 1e-6)) continue;
+      const double ratio = likelihood_ratio(counts_from(i));
+      if (ratio > most) most = ratio, blocks = levels_.size() - i;
+    }
+    if (blocks == 0) return std::nullopt;
+    std::vector<Counter> before = total_, newest = counts_from(levels_.size() - blocks);
+    for (std::size_t c = 0; c < cells_; ++c) before[c] -= newest[c];
+    return Split{most, blocks, std::move(before), std::move(newest)};
+  }
+
+  // Forgets all but the newest blocks.
+  void keep(std::size_t blocks) {
+    const std::size_t gone = levels_.size() - std::min(blocks, levels_.size());
+    levels_.erase(levels_.begin(), levels_.begin() + static_cast<std::ptrdiff_t>(gone));
+    counts_.erase(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(gone * cells_));
+    count_total();
+  }
+
+  void fields(Fields& io) {
+    io.field("counts", counts_);
+    io.field("levels", levels_);
+    if (io.restoring() && counts_.size() == levels_.size() * cells_) count_total();
+  }
+
+  bool is_consistent() const {
+    constexpr Counter most = Counter(1) << 53, levels = 64;
+    const auto below = [](Counter bound) { return [bound](Counter x) { return x < bound; }; };
+    return counts_.size() == levels_.size() * cells_ && levels_.size() <= levels * (per_level_ + 1) &&
+           std::all_of(counts_.begin(), counts_.end(), below(most / (levels * (per_level_ + 1) * cells_))) &&
+           std::all_of(levels_.begin(), levels_.end(), below(levels));
+  }
+
+ private:
+  static Counter sum(std::span<const Counter> counts) {
+    Counter all = 0;
+    for (const Counter x : counts) all += x;
+    return all;
+  }
+
+  // Makes one block of the two oldest of a level, if there are too many of it.
+  bool merged(Counter level) {
+    const auto first = std::find(levels_.begin(), levels_.end(), level);
+    if (static_cast<std::size_t>(std::count(first, levels_.end(), level)) <= per_level_) return false;
+    const auto i = static_cast<std::size_t>(first - levels_.begin());
+    for (std::size_t c = 0; c < cells_; ++c) counts_[i * cells_ + c] += counts_[(i + 1) * cells_ + c];
+    const auto next = counts_.begin() + static_cast<std::ptrdiff_t>((i + 1) * cells_);
+    counts_.erase(next, next + static_cast<std::ptrdiff_t>(cells_));
+    levels_.erase(first + 1);
+    ++levels_[i];
+    return true;
+  }
+
+  void count_total() {
+    total_.assign(cells_, 0);
+    for (std::size_t i = 0; i < counts_.size(); ++i) total_[i % cells_] += counts_[i];
+  }
+
+  // The ratio that stationary rows exceed with a probability of about exp(-level), in one split: with d degrees of
+  // freedom, Chernoff's bound of a chi-squared tail is level = h - d/2 - d/2 log(2h/d). 0 if there is one cell only.
+  double limit_of(double level) const {
+    const auto used = std::count_if(total_.begin(), total_.end(), [](Counter x) { return x > 0; });
+    if (used < 2) return 0.0;
+    if (used == used_ && level == level_) return limit_;
+    const double half = static_cast<double>(used - 1) / 2.0;
+    double limit = level + half;
+    for (int i = 0; i < 50; ++i) limit = level + half + half * std::log(std::max(1.0, limit / half));
+    used_ = used, level_ = level, limit_ = limit;
+    return limit;
+  }
+
+  // The counts of a block and all after it.
+  std::vector<Counter> counts_from(std::size_t block) const {
+    std::vector<Counter> counts(cells_);
+    for (std::size_t i = block * cells_; i < counts_.size(); ++i) counts[i % cells_] += counts_[i];
+    return counts;
+  }
+
+  double likelihood_ratio(std::span<const Counter> after) const {
+    double all = 0.0;
+    for (std::size_t c = 0; c < cells_; ++c)
+      all += x_log_x(after[c]) + x_log_x(total_[c] - after[c]) - x_log_x(total_[c]);
+    const Counter size = sum(after), n = sum(total_);
+    return all - x_log_x(size) - x_log_x(n - size) + x_log_x(n);
+  }
+
+  static double x_log_x(Counter n) {
+    const double x = static_cast<double>(n);
+    return n == 0 ? 0.0 : x * std::log(x);
+  }
+
+  std::size_t cells_, per_level_;
+  std::vector<Counter> counts_, levels_;  // oldest first
+  std::vector<Counter> total_;
+  mutable std::ptrdiff_t used_ = 0;  // for which `limit_` was computed
+  mutable double level_ = 0.0, limit_ = 0.0;
+};
+
+}  // namespace budgetron::drift

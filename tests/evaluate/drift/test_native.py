@@ -1,0 +1,194 @@
+"""The native detectors beside their definition, for any cut of the rows."""
+
+import numpy as np
+import pytest
+
+from budgetron import _core
+from tests.helpers.cases import each
+from tests.references import drift
+
+
+def found(changes, column=0):
+    return [(c.row, list(c.before), list(c.after)) for c in changes if c.column == column]
+
+
+def codes_of(seed, cells):
+    rng = np.random.default_rng(seed)
+    parts = [
+        rng.choice(cells, p=rng.dirichlet(np.ones(cells)), size=int(rng.integers(50, 900)))
+        for _ in range(5)
+    ]
+    return np.concatenate(parts).astype(np.int64)
+
+
+@each("cells", [2, 3, 16])
+@each("block, per_level", [(8, 4), (32, 3), (1, 1)])
+def test_rates_are_their_definition(cells, block, per_level):
+    for seed in range(3):
+        codes = codes_of(seed, cells)[: 600 if block == 1 else None]
+        expected = drift.rates(codes.tolist(), cells, block, per_level, 6.0)
+        assert expected or block == 1
+        assert found(_core.Rates(cells, block, per_level, 6.0).tell(codes)) == expected
+
+
+@each("size", [1, 7, 100, 5000])
+def test_rates_do_not_depend_on_the_cut(size):
+    codes, cut = codes_of(1, 4), []
+    detector = _core.Rates(4, 8, 4, 6.0)
+    for start in range(0, len(codes), size):
+        cut += detector.tell(codes[start : start + size])
+        again = _core.Rates(4, 8, 4, 6.0)  # as after a restart
+        again.restore(*detector.state())
+        detector = again
+    assert found(cut) == found(_core.Rates(4, 8, 4, 6.0).tell(codes)) != []
+
+
+def columns_of(seed):
+    """Rows whose columns change in different ways."""
+    rng = np.random.default_rng(seed)
+    n = 2400
+    late = np.arange(n) >= 1200
+    words = np.array(["a", "b", "c", "d", "e", "f", "g", "h"])
+    columns = {
+        "level": rng.normal(size=n) + late,
+        "spread": rng.normal(size=n) * (1 + 3 * late),
+        "unit": rng.exponential(size=n) * np.where(late, 100, 1),
+        "constant": np.ones(n),
+        "flag": (rng.random(n) < np.where(late, 0.3, 0.1)).astype(float),
+        "gone": np.where(late, None, rng.normal(size=n).astype(object)),
+        "rare": np.where(rng.random(n) < 0.9, None, rng.normal(size=n).astype(object)),
+        "words": rng.choice(words, size=n, p=np.r_[0.4, 0.2, np.full(6, 0.4 / 6)]),
+        "new words": [f"{w}{i}" if late[i] and i % 2 else w for i, w in enumerate(rng.choice(words, n))],
+        "mixed": [str(v) if v < 0.2 else v for v in rng.random(n)],
+    }
+    lists = {
+        name: [None if v is None else str(v) if isinstance(v, str) else float(v) for v in column]
+        for name, column in columns.items()
+    }
+    lists = {
+        name: [0.0 if i == 0 and v is None else v for i, v in enumerate(column)]
+        for name, column in lists.items()
+    }
+    return lists, [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+
+
+def test_columns_are_their_definition():
+    lists, records = columns_of(0)
+    level = 8.0 + np.log(len(lists))
+    changes = _core.Columns(50, 3, 8.0, 512).tell_records(records)
+    for place, (name, values) in enumerate(lists.items()):
+        expected = drift.column(values, 50, 3, level)
+        assert found(changes, place) == expected, name
+        assert bool(expected) == (name in {"level", "spread", "unit", "flag", "gone", "new words"}), name
+        assert all(1200 < row <= 1700 for row, *_ in expected), name
+
+
+@each("size", [1, 7, 100, 2400])
+def test_columns_do_not_depend_on_the_cut(size):
+    _, records = columns_of(1)
+    records = [dict(reversed(row.items())) if i % 3 == 2 else row for i, row in enumerate(records)]
+    for i, row in enumerate(records):
+        if i > 777:
+            row["later"] = float(i > 1500)
+    detector, cut, at_once = _core.Columns(50, 3, 8.0, 512), [], _core.Columns(50, 3, 8.0, 512)
+    whole = at_once.tell_records(records)
+    for start in range(0, len(records), size):
+        cut += detector.tell_records(records[start : start + size])
+        again = _core.Columns(50, 3, 8.0, 512)
+        again.restore(detector.names, *detector.state())
+        detector = again
+    assert [(c.row, c.column) for c in cut] == [(c.row, c.column) for c in whole] != []
+    assert all(a.tolist() == b.tolist() for a, b in zip(detector.state(), at_once.state(), strict=True))
+
+
+def test_rows_of_numbers_are_as_records():
+    X = np.random.default_rng(2).normal(size=(1500, 3))
+    X[700:, 1] *= 100
+    X[300:, 2] = np.nan
+    records = [{"a": a, "b": b, "c": c} for a, b, c in X.tolist()]
+    in_rows, as_records = _core.Columns(50, 3, 8.0, 8), _core.Columns(50, 3, 8.0, 8)
+    rows = [
+        change for part in np.split(X, [1, 33, 800]) for change in in_rows.tell_rows(["a", "b", "c"], part)
+    ]
+    assert found(rows, 1) == found(as_records.tell_records(records), 1) != []
+    assert all(a.tolist() == b.tolist() for a, b in zip(in_rows.state(), as_records.state(), strict=True))
+
+
+def test_columns_are_bounded_and_odd_values_are_taken():
+    detector = _core.Columns(10, 2, 8.0, 3)
+    odd = [
+        {f"c{i}": 1.0 for i in range(9)},
+        {1: 2, "\ud800": 3, "x" * 5000: "\ud800"},
+        {"c0": [1], "c1": 10**400},
+        {"c2": True, "c0": b"x", "c1": float("nan")},
+        {},
+    ]
+    detector.tell_records(odd * 100)
+    assert detector.names == ["c0", "c1", "c2"]
+    assert sum(array.nbytes for array in detector.state()) < 30_000
+
+
+def test_memory_does_not_grow_with_the_rows():
+    detector = _core.Columns(50, 3, 10.0, 8)
+    rows = np.random.default_rng(3).normal(size=(100_000, 4))
+    sizes = []
+    for _ in range(3):
+        detector.tell_rows([], rows)
+        sizes.append(sum(array.nbytes for array in detector.state()))
+    assert sizes[-1] < 4 * 6000
+    assert sizes[-1] - sizes[0] < 4 * 600
+
+
+def test_a_damaged_state_is_refused():
+    detector = _core.Columns(50, 3, 8.0, 512)
+    detector.tell_records(columns_of(1)[1])
+    numbers, counters = detector.state()
+    for bad in (
+        counters[:-1],
+        np.append(counters, counters[:1]),
+        counters * 0,
+        counters | np.uint64(2**60),
+    ):
+        with pytest.raises(ValueError, match="damaged"):
+            _core.Columns(50, 3, 8.0, 512).restore(detector.names, numbers, bad)
+    rates = _core.Rates(4, 8, 4, 6.0)
+    rates.tell(codes_of(0, 4))
+    numbers, counters = rates.state()
+    for i in range(len(counters)):
+        bad = counters.copy()
+        bad[i] = 2**63
+        with pytest.raises(ValueError, match="damaged"):
+            _core.Rates(4, 8, 4, 6.0).restore(numbers, bad)
+
+
+def test_labels_and_predictions_are_told_row_by_row():
+    rng = np.random.default_rng(4)
+    y = np.array(["a", "b", "c", "d", "e"])[rng.integers(0, np.where(np.arange(3000) < 1500, 2, 5))]
+    predicted = np.where(rng.random(3000) < 0.2, y[::-1], y)
+
+    def detectors():
+        return _core.Rates(2, 8, 4, 6.0), _core.Rates(4, 32, 3, 6.0), _core.Rates(4, 32, 3, 6.0)
+
+    def told(size):
+        made, codes, found = detectors(), {}, ([], [], [])
+        for i in range(0, 3000, size):
+            changes = _core.tell_predicted(
+                *made, y[i : i + size].tolist(), predicted[i : i + size].tolist(), codes
+            )
+            for known, more in zip(found, changes, strict=True):
+                known.extend(more)
+        return codes, [[(c.row, c.before, c.after) for c in each] for each in found]
+
+    codes, found = told(3000)
+    assert len(codes) == 3  # the fourth code is that of all others
+    assert all(told(size) == (codes, found) for size in (1, 7, 500))
+    of = [[codes.get(label, 3) for label in labels.tolist()] for labels in (y, predicted)]
+    wrong = (y != predicted).astype(int).tolist()
+    expected = [drift.rates(wrong, 2, 8, 4, 6.0), *(drift.rates(each, 4, 32, 3, 6.0) for each in of)]
+    assert found == expected
+    assert any(1500 < row < 1700 for row, *_ in found[1])
+
+
+def test_a_detector_has_few_cells():
+    with pytest.raises(ValueError, match="16 cells"):
+        _core.Rates(17, 8, 4, 6.0)
