@@ -233,3 +233,26 @@ def test_a_history_that_cannot_be_written_stops_nothing(inside):
         learn(client)
         assert client.get("/v1/model").json()["version"] == 12
         assert model.told["new class", ""] == 1
+
+
+def test_challengers_have_events_and_curves_of_their_own(tmp_path, rows_of_stream):
+    folder = tmp_path / "d"
+    with served(folder, *AUTO) as server:
+        server.http.put("/v1/challengers/second", json={"parameters": {"size": 3}}).raise_for_status()
+        for start in range(0, N, 1000):
+            learn(server.http, rows_of_stream[start : start + 1000])
+        own, path = drifts(server.http), "/v1/models/second/events"
+        told = server.http.get(path, params={"what": "drift"}).json()["events"]
+        assert [event["of"] for event in told] == ["errors"]  # the inputs are watched once
+        assert {event["of"] for event in own} == {"errors", "inputs"}
+        until(lambda: server.http.get("/v1/models/second/progress").json()["points"])
+        server.kill()
+    with served(folder, *AUTO) as server:
+        assert drifts(server.http) == own
+        assert server.http.get(path, params={"what": "drift"}).json()["events"] == told
+        server.http.post("/v1/models/second/rename", json={"to": "third"}).raise_for_status()
+        events = server.http.get("/v1/models/third/events", params={"what": "drift"}).json()["events"]
+        assert events == told
+        server.http.delete("/v1/models/third").raise_for_status()
+        server.http.put("/v1/challengers/third", json={}).raise_for_status()
+        assert server.http.get("/v1/models/third/events").json()["events"] == []
