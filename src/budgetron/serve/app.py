@@ -32,7 +32,19 @@ PAGES = {
     "/uplot.css": ("uplot.css", "text/css; charset=utf-8"),
     "/favicon.ico": ("favicon.svg", "image/svg+xml"),
 }
-SCRIPTS = "uplot page stream numbers charts compare dialog models panels records text".split()
+SCRIPTS = [
+    "uplot",
+    "page",
+    "stream",
+    "numbers",
+    "charts",
+    "compare",
+    "dialog",
+    "models",
+    "panels",
+    "records",
+    "text",
+]
 PAGES |= {f"/{name}.js": (f"{name}.js", "text/javascript; charset=utf-8") for name in SCRIPTS}
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
