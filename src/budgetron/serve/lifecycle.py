@@ -159,6 +159,9 @@ async def challenge(service: Service, model: ServedModel, request: Request) -> R
     chosen = document.settings(stream.settings.task)
     if document.encoder is UNSET:
         chosen = replace(chosen, encoder=stream.settings.encoder)
+    chosen = chosen.deciding_like(
+        stream.settings, costs=document.costs is UNSET, coverage=document.coverage is UNSET
+    )
     change = partial(service.models.challenge, stream.name, name, chosen, document.replay)
     return as_json(await _changed(change), 201)
 
