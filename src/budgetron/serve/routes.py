@@ -292,8 +292,12 @@ async def progress(_: Service, model: ServedModel, request: Request) -> Response
 async def models(service: Service, request: Request) -> Response:
     """List the models and their aliases; with their figures if asked for."""
     by_name, figures = sorted(service.models.by_name.items()), request.query["figures"] == "1"
-    known = [{"name": name} | model.summary(figures) for name, model in by_name]
-    return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
+
+    def known() -> list[dict[str, Any]]:
+        return [{"name": name} | model.summary(figures) for name, model in by_name]
+
+    listed = await asyncio.to_thread(known) if figures else known()
+    return as_json({"models": listed, "aliases": to_builtins(service.models.aliases)})
 
 
 class Cost(Struct, forbid_unknown_fields=True):

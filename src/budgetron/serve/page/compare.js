@@ -16,7 +16,7 @@ export function showComparison(known, champion) {
   const targets = known.error !== "rate of mistakes";
   const write = targets ? figure : percent;
   chart ||= new Chart(at("versus"), columns, [], { title: "Beside each other", note: "", format: write, axis: brief, height: 220 });
-  const key = names.join("\n") + champion;
+  const key = [...names, champion, known.windows.rows].join("\n");
   if (chart.key !== key) {
     Object.assign(chart, { key });
     chart.name("Beside each other", `${known.error}, by window of ${count(known.windows.rows)} rows`, write, targets ? brief : wholePercent);
