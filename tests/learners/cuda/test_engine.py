@@ -245,7 +245,7 @@ def test_too_little_memory_is_said_before_learning(monkeypatch):
     X, ys = rows_of(50)
     model = OnlineClassifier(FILTER, device="cuda")
     with pytest.raises(
-        MemoryError, match=r'^device="cuda" needs 0\.0 GiB on the card for this learner, and 0\.0'
+        MemoryError, match=r'^device="cuda" needs 0\.1 GiB on the card for this learner, and 0\.0'
     ):
         model.fit(X, ys[2])
     assert not hasattr(model, "fitted_")

@@ -262,7 +262,7 @@ class CardEngine:
         return lambda cut: Block(X, native, cut.start, cut.stop)
 
     def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats | None, weight: float = 1.0) -> bool:
-        row, out = self.views(x[None])(slice(0, 1)), np.empty((1, self.outputs))
+        row, out = self.views(x.reshape(1, -1))(slice(0, 1)), np.empty((1, self.outputs))
         weights = None if weight == 1.0 else np.array([weight])
         learned = self.run(row, np.array([y], dtype=np.float64), weights, out) == 1
         if learned and scores is not None:
@@ -270,7 +270,7 @@ class CardEngine:
         return learned
 
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
-        scores[:] = self.scores(self.views(x[None])(slice(0, 1)))[0]
+        scores[:] = self.scores(self.views(x.reshape(1, -1))(slice(0, 1)))[0]
         return bool(np.isfinite(scores).all())
 
     def learn_record(self, *_: Any) -> bool:
@@ -472,7 +472,18 @@ class CardEngine:
 
     def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
-        need = needed_bytes(
+        most = self.arrays.most_features
+        for learner, handle in self._members:
+            rule: Any = learner.rule
+            walks = type(rule) is Kalman and (
+                rule.drift or rule.full(handle.inner.map) < handle.inner.map.size
+            )
+            if walks and handle.inner.map.size > most:
+                raise ValueError(
+                    f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
+                    f"part of its covariance on this card, got {handle.inner.map.size}."
+                )
+        self.needed_bytes = need = needed_bytes(
             self.arrays, [(*member, self.task) for member in self._members], self.n_features
         )
         if need > (free := self.arrays.free_bytes):
