@@ -15,7 +15,7 @@ from budgetron import OnlineClassifier, Standardised, algorithms, model_files
 from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
-from budgetron.serve import comparison, settings
+from budgetron.serve import changes, comparison, routes, settings
 from budgetron.serve.problems import Problem
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
@@ -321,6 +321,36 @@ def test_a_roll_back_finds_challengers_by_their_names_of_then(inside, tmp_path):
         assert (renamed["challenger"], renamed["new_name"]) == ("beside", "other")
     with inside(folder) as client:
         assert bits(client, "/v1/models/other") == then
+
+
+def test_changes_that_wait_for_a_replay_keep_nobody_else_waiting(inside, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    replayed = changes._replayed
+
+    def slow(*args, **more):
+        begun.set()
+        assert go_on.wait(60)
+        return replayed(*args, **more)
+
+    monkeypatch.setattr(changes, "_replayed", slow)
+    with inside() as client:
+        learn(client, A)
+        waiting = [threading.Thread(target=challenge, args=(client,), kwargs={"replay": True})]
+        waiting[0].start()
+        assert begun.wait(60)
+        body = {"model": "default"}
+        for i in range(40):  # more than there are threads
+            alias = partial(client.put, f"/v1/aliases/a{i}", json=body)
+            waiting.append(threading.Thread(target=alias))
+            waiting[-1].start()
+        try:
+            until(lambda: routes.CHANGES._work_queue.qsize() > 30)
+            assert client.get("/v1/model", timeout=20).json()["version"] == len(A)
+        finally:
+            go_on.set()
+            for thread in waiting:
+                thread.join()
+        assert len(client.get("/v1/aliases").json()["aliases"]) == 40
 
 
 def test_a_challenger_decides_as_the_model_beside_it(inside):

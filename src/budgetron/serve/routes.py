@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -30,6 +31,8 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
+CHANGES = ThreadPoolExecutor(4, "changes")
+"""The threads of changes, which wait for each other: requests that change nothing have other threads."""
 PAGE = 1000
 """Events of one answer."""
 STREAM = "text/event-stream"
@@ -370,7 +373,8 @@ async def create(service: Service, request: Request) -> Response:
     document, _ = await document_of(request, NewModel)
     name, settings = request.path_params["model"], document.settings(document.task)
     try:
-        model = await asyncio.to_thread(service.models.create, name, settings)
+        made = partial(service.models.create, name, settings)
+        model = await asyncio.get_running_loop().run_in_executor(CHANGES, made)
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)

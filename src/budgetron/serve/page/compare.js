@@ -11,6 +11,7 @@ export const redrawComparison = () => chart?.build();
 // `known`: the answer of /comparison; with less than two models there is nothing to compare.
 export function showComparison(known, champion) {
   const models = known?.models || [], names = models.map((each) => each.name);
+  if (!names.includes(champion)) [champion] = names; // the alias is of a model that learns other rows
   at("compare").hidden = names.length < 2;
   if (names.length < 2) return;
   const targets = known.error !== "rate of mistakes";
