@@ -203,6 +203,14 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
+class Narrow:
+    """The scores of rows of the ``kept`` columns alone."""
+
+    learner: Formula
+    kept: Whole
+
+
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """f_c(x) = biases[c] + sum_i weights[i] l_ic, l the scores of the experts.
 
@@ -218,7 +226,7 @@ class Mixture:
     clip: float = np.inf
 
 
-Formula = Expansion | Weighted | Celled | Nearest | Scaled | Mixture
+Formula = Expansion | Weighted | Celled | Nearest | Scaled | Narrow | Mixture
 
 
 def looks_at_rows(formula: Formula) -> bool:
@@ -227,7 +235,7 @@ def looks_at_rows(formula: Formula) -> bool:
         return formula.cells.unscaled
     if isinstance(formula, Mixture):
         return any(looks_at_rows(expert) for expert in formula.experts)
-    return isinstance(formula, Scaled) and looks_at_rows(formula.learner)
+    return isinstance(formula, Scaled | Narrow) and looks_at_rows(formula.learner)
 
 
 # ---- their writers
