@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
 from budgetron.learners.cuda.arrays import SUPER, Arrays
 from budgetron.learners.cuda.card import Card
-from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
+from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes, size_of
 from budgetron.learners.cuda.questions import LOSSES, RULES
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.mapped import Mapped
@@ -165,7 +166,7 @@ class CardEngine:
         self._fresh = True  # whether the twin is up to date
         self._forked = False
         self._lost: BaseException | None = None
-        self._require_memory()
+        self._require_room()
 
     # ---- what the twin answers
 
@@ -175,7 +176,14 @@ class CardEngine:
         with self._lock:
             self._freshen()
             alone = isinstance(self._twin, _core.Outside)
-            return getattr(self._twin.inner if alone else self._twin, name)
+            found = getattr(self._twin.inner if alone else self._twin, name)
+        return partial(self._held, found) if callable(found) else found
+
+    def _held(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """A call of the twin, while no other thread learns."""
+        with self._lock:
+            self._freshen()
+            return call(*arguments)
 
     @property
     def outputs(self) -> int:
@@ -262,15 +270,15 @@ class CardEngine:
         return lambda cut: Block(X, native, cut.start, cut.stop)
 
     def learn_one(self, x: npt.NDArray[Any], y: float, scores: Floats | None, weight: float = 1.0) -> bool:
-        row, out = self.views(x[None])(slice(0, 1)), np.empty((1, self.outputs))
+        row, out = self.views(x.reshape(1, -1))(slice(0, 1)), np.empty((1, self.outputs))
         weights = None if weight == 1.0 else np.array([weight])
         learned = self.run(row, np.array([y], dtype=np.float64), weights, out) == 1
         if learned and scores is not None:
-            scores[:] = out[0]
+            scores.reshape(1, -1)[:] = out
         return learned
 
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
-        scores[:] = self.scores(self.views(x[None])(slice(0, 1)))[0]
+        scores.reshape(1, -1)[:] = self.scores(self.views(x.reshape(1, -1))(slice(0, 1)))
         return bool(np.isfinite(scores).all())
 
     def learn_record(self, *_: Any) -> bool:
@@ -470,8 +478,15 @@ class CardEngine:
         self._program = self._scaler = None
         return self._twin
 
-    def _require_memory(self) -> None:
+    def _require_room(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
+        most = self.arrays.most_features
+        for learner, handle in self._members:
+            if isinstance(learner.rule, Kalman) and (size := size_of(learner, handle)) > most:
+                raise ValueError(
+                    f"A filter on this card has at most {most:,.0f} features, got {size:,}: "
+                    'take fewer features, or device="cpu".'
+                )
         need = needed_bytes(
             self.arrays, [(*member, self.task) for member in self._members], self.n_features
         )

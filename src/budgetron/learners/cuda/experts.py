@@ -300,11 +300,16 @@ def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, key: obj
     return kind(arrays, learner, handle.inner, task, key, handle.state())
 
 
+def size_of(learner: Mapped, handle: Any) -> int:
+    """The number of features, when a map that learns has learned."""
+    return int(max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)))
+
+
 def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
     """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
     total, each = 0.0, arrays.real.itemsize
     for learner, handle, task in members:
-        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
+        m, C = size_of(learner, handle), task.outputs
         if isinstance(learner.rule, Kalman):
             full = min(m, learner.rule.full(handle.inner.map))
             total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)

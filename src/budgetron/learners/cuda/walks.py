@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.learners.cuda.questions import Question, Rule, ask, step_of
+from budgetron.learners.cuda.questions import Rule, ask, step_of
 
 Floats = npt.NDArray[Any]
-LARGEST, LARGEST_SQUARE = 1e150, 1e250  # of numbers and squares of a model, as in cpp/linalg/limits.hpp
 
 
 def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats | None, first: int) -> None:
@@ -122,6 +121,3 @@ def step_of_filter(block: Any, f: Floats, y: float, c: float, S: float) -> tuple
     h = p.max() * (1 - p.max())
     p[int(y)] -= 1
     return -c * p / (1 + c * h * S), float(c * h)
-
-
-__all__ = ["LARGEST", "LARGEST_SQUARE", "Question", "walk_filter", "walk_rule"]
