@@ -1,6 +1,6 @@
 """The engine of device="cuda" against the processor: agreement, speed, errors, memory.
 
-    python -m benchmarks.card agree filters sweep streams crossing memory [--out FOLDER]
+    python -m benchmarks.card agree both_ways filters sweep streams sizes fast crossing [--out FOLDER]
 
 Each word writes one JSON file into the folder; `docs/card.md` has the figures. It needs a card, but with
 ``--numpy`` the same code runs on NumPy's arrays, for a look at the script itself. Data sets are found as by
@@ -9,11 +9,15 @@ Each word writes one JSON file into the folder; `docs/card.md` has the figures. 
 
 import argparse
 import json
+import lzma
+import os
+import resource
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_svmlight_file
 
 from budgetron import (
     OGD,
@@ -45,6 +49,7 @@ from budgetron import (
 )
 from budgetron.learners.cuda import engine
 from budgetron.learners.cuda.arrays import Arrays
+from budgetron.learners.dated import with_all_columns
 
 
 def rows_of(n, dtype=np.float64, d=6):
@@ -210,7 +215,174 @@ def filters(sizes=((222, 40000), (1024, 40000), (4096, 40000), (8192, 12000)), c
     return found
 
 
-WORDS = {"agree": agree, "both_ways": both_ways, "filters": filters}
+SETS = {
+    "letter": ("letter.train", "letter.test"),
+    "ijcnn1": ("ijcnn1.train", "ijcnn1.test"),
+    "skin": ("skin_nonskin",),
+    "covtype": ("covtype",),
+}
+
+
+def data(name):
+    """A data set of the folder that BUDGETRON_DATA names, in a random order."""
+    folder, parts = Path(os.environ["BUDGETRON_DATA"]), []
+    for part in SETS[name]:
+        with lzma.open(folder / f"{part}.svm.xz") as file:
+            X, y = load_svmlight_file(file, n_features={"ijcnn1": 22, "letter": 16}.get(name))
+        parts.append((X.toarray(), y))
+    X, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.random.default_rng(0).permutation(len(y))
+    return np.ascontiguousarray(X[order]), np.unique(y[order], return_inverse=True)[1]
+
+
+def passed(learner, X, y, device="cuda", jobs=None):
+    """One pass: us a row, error and log loss in percent and nats, and processors in use."""
+    model = OnlineClassifier(learner, random_state=0, device=device, n_jobs=jobs)
+    began, busy = time.perf_counter(), time.process_time()
+    model.start(X[:100], classes=np.unique(y))
+    shares = model.progressive_predict_proba(X, y)
+    took, busy = time.perf_counter() - began, time.process_time() - busy
+    right = np.maximum(shares[np.arange(len(y)), y], 1e-12)
+    error = float((shares.argmax(axis=1) != y).mean() * 100)
+    row = {"rows": len(y), "us": took / len(y) * 1e6, "error": error}
+    return row | {"log loss": float(-np.log(right).mean()), "processors": busy / took}
+
+
+def streams():
+    """The default with wide maps, on whole streams."""
+    found = []
+    for name in SETS:
+        X, y = data(name)
+        row = {"data": name, "learner": "auto(2000, wide=32768)"} | passed(auto(2000, wide=32768), X, y)
+        found.append(row)
+        print(row, flush=True)
+    return found
+
+
+def sizes():
+    """Error by size, on three long streams."""
+    found = []
+    for name in ("letter", "ijcnn1", "covtype"):
+        X, y = data(name)
+        for size in (50, 200, 800, 2000):
+            row = {"data": name, "size": size} | passed(auto(size), X, y)
+            found.append(row)
+            print(row, flush=True)
+    return found
+
+
+def fast(rows=60000, core=3000):
+    """auto(400), and its filters alone, beside one core."""
+    X, y = data("covtype")
+    parts = with_all_columns(auto(400).composition())
+    alone = Standardised(
+        Stacked(*(part for part in parts.learner.learners if engine.runs(part)), drift=1e-5)
+    )
+    found = []
+    for name, learner in (("auto(400)", auto(400)), ("its filters", alone)):
+        passed(learner, X[:2000], y[:2000])
+        card = passed(learner, X[:rows], y[:rows])
+        one = passed(learner, X[:core], y[:core], "cpu", 1)
+        row = {"learner": name, "card": card, "one core": one, "times": one["us"] / card["us"]}
+        found.append(row)
+        print(row, flush=True)
+    return found
+
+
+def sweep():
+    """Four step sizes on one map of 32,768 pairs, side by side."""
+    X, y = data("covtype")
+    found = []
+    for dtype in (np.float64, np.float32):
+        for gamma in (0.2, 1.0):
+            steps = [
+                Mapped(RandomFourier(Gaussian(gamma), 32768), OGD(eta)) for eta in (0.1, 0.3, 1.0, 3.0)
+            ]
+            Z = ((X - X.mean(0)) / np.where(X.std(0) > 0, X.std(0), 1)).clip(-10, 10).astype(dtype)
+            row = {"dtype": np.dtype(dtype).name, "gamma": gamma} | passed(Stacked(*steps), Z, y)
+            found.append(row)
+            print(row, flush=True)
+    return found
+
+
+def crossing(sizes=(100, 222, 500, 1024, 2048), calls=(1, 16, 256, 4096)):
+    """Time a row of a filter by features and rows of a call, on the card and on a core."""
+    found = []
+    for m in sizes:
+        X, ys = rows_of(20000, d=20)
+        learner = Mapped(Stack(RandomFourier(Gaussian(0.05), (m - 21) // 2), Identity()), Kalman())
+        for call in calls:
+            row = {"features": m, "rows of a call": call}
+            for device in ("cuda", "cpu"):
+                rows = min(20000, max(call, 300 if call < 256 else 4096 if device == "cuda" else 512))
+                model = estimator(learner, 2, device).partial_fit(X[:2000], ys[2][:2000])
+                cuts = [slice(i, i + call) for i in range(0, rows, call)]
+                took, _ = timed(lambda: [model.partial_fit(X[c], ys[2][c]) for c in cuts])  # noqa: B023
+                row[device] = took / rows * 1e6
+            found.append(row)
+            print(row, flush=True)
+    return found
+
+
+def memory():
+    """What is announced and what is taken; ten million rows."""
+    import cupy
+
+    pool, found = cupy.get_default_memory_pool(), []
+    X, ys = rows_of(500000)
+    for name, learner in (
+        ("Kalman, 4,096 features", Mapped(RandomFourier(Gaussian(0.1), 2048), Kalman())),
+        ("OGD, 65,536 features", Mapped(RandomFourier(Gaussian(0.1), 32768), OGD())),
+        ("auto(400)", auto(400)),
+    ):
+        pool.free_all_blocks()
+        before = cupy.cuda.runtime.memGetInfo()[0]
+        model = estimator(learner, 2).partial_fit(X[:5000], ys[2][:5000])
+        built = model.fitted_.model.engine
+        row = {"learner": name, "announced": built.needed_bytes / 2**20}
+        row["taken"] = (before - cupy.cuda.runtime.memGetInfo()[0]) / 2**20
+        found.append(row)
+        print(row, flush=True)
+        del model, built
+    model, held = estimator(Mapped(RandomFourier(Gaussian(0.1), 200), Kalman()), 2), []
+    for _ in range(20):
+        model.partial_fit(X, ys[2])
+        held.append((cupy.cuda.runtime.memGetInfo()[0], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    growth = {"rows": 20 * len(X), "card MiB": (held[2][0] - held[-1][0]) / 2**20}
+    growth["host MiB"] = (held[-1][1] - held[2][1]) / 2**10
+    print(growth, flush=True)
+    return [*found, growth]
+
+
+def picture():
+    """Error against size, from card.json beside this file."""
+    import matplotlib.pyplot as plt
+
+    known = json.loads(Path(__file__).with_suffix(".json").read_text())
+    figure, axes = plt.subplots(1, 3, figsize=(9, 2.8), layout="constrained")
+    for axis, name in zip(axes, ("letter", "ijcnn1", "covtype"), strict=True):
+        rows = [row for row in known["sizes"] if row["data"] == name]
+        [wide] = [row["error"] for row in known["streams"] if row["data"] == name]
+        axis.plot([row["size"] for row in rows], [row["error"] for row in rows], "o-", label="auto(size)")
+        axis.plot([2000], [wide], "D", label="auto(2000, wide=32768)")
+        axis.set(xscale="log", title=f"{name}, {rows[0]['rows']:,} rows", xlabel="size", ylabel="error, %")
+    axes[2].legend(loc="center left")
+    figure.savefig(Path(__file__).parent.parent / "docs" / "pictures" / "card.png", dpi=110)
+    return known["sizes"]
+
+
+WORDS = {
+    "picture": picture,
+    "agree": agree,
+    "both_ways": both_ways,
+    "filters": filters,
+    "sweep": sweep,
+    "streams": streams,
+    "sizes": sizes,
+    "fast": fast,
+    "crossing": crossing,
+    "memory": memory,
+}
 
 
 def main():

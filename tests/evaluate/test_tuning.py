@@ -230,7 +230,7 @@ def test_one_candidate_is_the_learner_itself():
     [
         (("forgetorn",), ["there is no algorithm 'forgetorn'; did you mean forgetron?"]),
         (("auto",), ["auto() has no parameter to search: there is nothing to tune"]),
-        ((bt.auto(),), ["Auto(size=50, drift=True) has no parameter to search"]),
+        ((bt.auto(),), ["Auto(size=50, drift=True, wide=0) has no parameter to search"]),
         ((3,), ["learner must be a name, a function or a Learner, got 3"]),
         ((bt.rbp,), ["missing 1 required keyword-only argument: 'budget'"]),
         ((bt.rbp(bt.Gaussian(), budget=3), {"budget": 9}), ["budget is for an algorithm"]),

@@ -22,10 +22,11 @@ from budgetron.parts.features.hashing import Hashed
 from budgetron.parts.features.recruited import Recruited
 from budgetron.parts.features.stack import Identity, Stack
 from budgetron.parts.kernels import Gaussian
-from budgetron.parts.rules import PA
+from budgetron.parts.rules import OGD, PA
 from budgetron.parts.tasks import Task
 from budgetron.parts.vector_rules import Kalman
 
+KERNELS = 200  # the size from which on the kernel machine does not grow
 LOCAL = 50  # the size from which on cells and neighbours do not grow
 
 
@@ -60,12 +61,16 @@ class Auto(Learner):
     Parameters
     ----------
     size : int
-        The one knob for memory and time against error: the number of Fourier components of each map, and
-        half the number of support vectors, at most 5000. Below 50 there are fewer cells and neighbours too.
+        The one knob for memory and time against error: the number of Fourier components of each map, at
+        most 5000, and up to 200 half the number of support vectors. Below 50 there are fewer cells and
+        neighbours too.
         The page "The default" has figures.
     drift : bool
         Whether the world may change. False takes the experts that never forget only, and a filter that does
         not forget either: a little better where nothing changes.
+    wide : int
+        The number of components of each of two wide Fourier maps, narrow ones, on which three step sizes
+        learn side by side; 0 for none. For long streams: with ``device="cuda"`` 32768 costs little.
 
     Departs from the paper
     ----------------------
@@ -83,6 +88,7 @@ class Auto(Learner):
 
     size: int = 50
     drift: bool = True
+    wide: int = 0
 
     probabilistic = True  # scores are logits
     accepts_missing = True  # NaN is a missing value
@@ -102,11 +108,13 @@ class Auto(Learner):
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
-            Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * size)),
+            Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * min(size, KERNELS))),
             Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
             Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, memory=2**22)), Kalman(prior=6)),
             Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
         ]
+        if check.natural(self, "wide", self.wide):
+            steady += self._wide()
         if not check.instance(self, "drift", self.drift, bool):
             return Standardised(Dated(Stacked(*steady, drift=0.0), Stacked(*_dated(size)[:4], drift=0.0)))
         moving = [
@@ -118,6 +126,11 @@ class Auto(Learner):
         ]
         dated = Stacked(*_dated(size), drift=1e-5)
         return Standardised(Dated(Stacked(*steady, *moving, drift=1e-5), dated))
+
+    def _wide(self) -> list[Learner]:
+        """Three step sizes on each of two wide maps, which they share."""
+        maps = [Hashed(RandomFourier(Gaussian(gamma), self.wide)) for gamma in ("64/d", "16/d")]
+        return [Mapped(features, OGD(eta)) for features in maps for eta in (0.1, 0.3, 1.0)]
 
     def resolved(self, X: Any) -> Any:
         """The learner in parts, with a number for every parameter."""

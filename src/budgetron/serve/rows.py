@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import numpy as np
@@ -187,7 +187,7 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
 def _flattened(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Records with the members of objects inside them under their path."""
     try:
-        return [dict(flat(record, i)) for i, record in enumerate(records)]
+        return [cast(dict[str, Any], flat(record, i)) for i, record in enumerate(records)]
     except RefusedValueError as error:
         raise _bad(error.row, f"has a bad value in column {error.column!r}: {error.reason}") from None
 

@@ -58,8 +58,9 @@ class Arrays:
         return rows if as_they_are else rows.astype(self.real, copy=False)
 
     def labels(self, y: Any, weights: Any) -> tuple[Any, Any]:
-        """Labels or targets and weights of rows; weights may be None."""
-        return self.array(y, np.float64), None if weights is None else self.array(weights, np.float64)
+        """Labels or targets and weights of rows."""
+        weights = np.ones(len(y)) if weights is None else weights
+        return self.array(y, np.float64), self.array(weights, np.float64)
 
     def zeros(self, *shape: int, dtype: npt.DTypeLike | None = None) -> Any:
         return self.xp.zeros(shape, dtype=self.real if dtype is None else dtype)
@@ -83,27 +84,48 @@ class Arrays:
         np.multiply(np.sin(angles), scale, out=sines)
         np.multiply(np.cos(angles), scale, out=cosines)
 
-    def product(self, A: Any, B: Any, out: Any) -> None:
-        """A B, into an array that exists."""
-        self.xp.matmul(A, B, out=out)
+    def add_product(
+        self,
+        C: Any,
+        A: Any,
+        B: Any,
+        of_A: str = "N",
+        of_B: str = "N",
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        """C = beta C + alpha A B, with "T" of the transposed matrix."""
+        C *= beta
+        C += alpha * ((A.T if of_A == "T" else A) @ (B.T if of_B == "T" else B))
 
-    def subtract_gram(self, P: Any, U: Any) -> None:
-        """P -= U'U."""
-        P -= U.T @ U
+    def times(self, A: Any, B: Any, of_A: str = "N", of_B: str = "N") -> Any:
+        """A B, as a new array."""
+        C = self.zeros(A.shape[of_A == "T"], B.shape[of_B == "N"])
+        self.add_product(C, A, B, of_A, of_B)
+        return C
+
+    def repair(self, diagonal: Any, most: float) -> None:
+        """The diagonal of P a little larger than rounding may have made it, and at most ``most``."""
+        np.clip(diagonal * self.limits.repair, 0, most, out=diagonal)
 
     def prepare(self, filters: Sequence[Any], rules: Sequence[Any]) -> None:
         """What the walks need to know of these experts."""
         self._filters, self._rules = filters, rules
 
-    def walk_filters(self, y: Any, weights: Any, first: int, begin: int, rows: int) -> None:
-        """Walk with all filters over columns ``begin`` .. of a block, whose first row is ``first``."""
-        at = first + begin
-        for each in self._filters:
-            view = each.columns(begin, at, rows)
-            walks.walk_filter(view, *_cut(y, weights, at, rows), at)
+    def block(self, program: Any, rows: int) -> None:
+        """Learn a block of rows."""
+        program.block(rows)
 
-    def walk_rules(self, y: Any, weights: Any, first: int, rows: int) -> None:
+    def walk_filters(self, y: Any, weights: Any, first_row: Any, begin: int, rows: int) -> None:
+        """Walk with all filters over columns ``begin`` .. of the block that begins at a row of the run."""
+        at = int(first_row[0]) + begin
+        for each in self._filters:
+            walk = walks.walk_plain if each.plain else walks.walk_filter
+            walk(each.columns(begin, at, rows), *_cut(y, weights, at, rows), at)
+
+    def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
         """The same with all learners that step along z."""
+        first = int(first_row[0])
         for each in self._rules:
             walks.walk_rule(each.rule, each.at(first, rows), *_cut(y, weights, first, rows), first)
 
@@ -112,4 +134,4 @@ class Arrays:
 
 
 def _cut(y: Any, weights: Any, first: int, rows: int) -> tuple[Any, Any]:
-    return y[first : first + rows], None if weights is None else weights[first : first + rows]
+    return y[first : first + rows], weights[first : first + rows]

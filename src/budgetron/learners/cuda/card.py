@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -22,7 +23,6 @@ def cupy() -> Any:
     """CuPy, if it is installed and finds a card; otherwise an error that says what is missing."""
     try:
         import cupy
-        import cupy.cublas
     except ImportError as error:
         raise ImportError(
             "device=\"cuda\" needs CuPy: pip install 'cupy-cuda13x>=13.6', or 'cupy-cuda12x>=13'."
@@ -52,6 +52,43 @@ def _module(real: str, device: int) -> Any:  # noqa: ARG001
     )
 
 
+class Blas:
+    """Products of matrices with rows in order, on one stream.
+
+    CuPy's own take ten times as long to begin, and cannot be recorded.
+    """
+
+    def __init__(self, xp: Any, real: np.dtype[Any], stream: Any) -> None:
+        xp.cuda.device.get_cublas_handle()  # loads the library
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            path = next(line.split()[-1] for line in maps if "/libcublas.so" in line)
+        library, number, pointer = ctypes.CDLL(path), ctypes.c_int, ctypes.c_void_p
+        self._handle, self._space = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
+        library.cublasCreate_v2(ctypes.byref(self._handle))
+        library.cublasSetStream_v2(self._handle, pointer(stream.ptr))
+        library.cublasSetWorkspace_v2(self._handle, pointer(self._space.data.ptr), ctypes.c_size_t(1 << 25))
+        self._gemm = library.cublasSgemm_v2 if real == np.float32 else library.cublasDgemm_v2
+        matrix = (pointer, number)
+        self._gemm.argtypes = [pointer, *5 * (number,), pointer, *matrix, *matrix, pointer, *matrix]
+        kind = ctypes.c_float if real == np.float32 else ctypes.c_double
+        self._numbers = {v: kind(v) for v in (-1.0, 0.0, 1.0)}
+        self._factors = {v: ctypes.addressof(held) for v, held in self._numbers.items()}
+        self._one = real.itemsize
+
+    def add_product(
+        self, C: Any, A: Any, B: Any, of_A: bool, of_B: bool, alpha: float, beta: float
+    ) -> None:
+        """C = beta C + alpha A B. The library has columns for rows, so C' = beta C' + alpha B' A'."""
+        (m, n), one = C.shape, self._one
+        failed = self._gemm(
+            self._handle, int(of_B), int(of_A), n, m, A.shape[0 if of_A else 1], self._factors[alpha],
+            B.data.ptr, B.strides[0] // one, A.data.ptr, A.strides[0] // one,
+            self._factors[beta], C.data.ptr, C.strides[0] // one,
+        )  # fmt: skip
+        if failed:
+            raise RuntimeError(f"A product of matrices failed on the card: cuBLAS says {failed}.")
+
+
 class Card(Arrays):
     """Arrays on the present device of CuPy, with a stream of their own."""
 
@@ -60,6 +97,11 @@ class Card(Arrays):
         self.xp = cupy()
         self._device = self.xp.cuda.Device()
         self._stream = self.xp.cuda.Stream(non_blocking=True)
+        with self._device:
+            self._blas = Blas(self.xp, self.real, self._stream)
+        self._repair = self.xp.ElementwiseKernel(
+            "T p, T factor, T most", "T r", "r = min(max(p * factor, (T)0), most)", "budgetron_repair"
+        )
         self._turn = self.xp.ElementwiseKernel(
             "T a, T scale", "T s, T c", "sincos(a, &s, &c); s *= scale; c *= scale", "budgetron_turn"
         )
@@ -95,27 +137,49 @@ class Card(Arrays):
     def turn(self, angles: Any, scale: float, sines: Any, cosines: Any) -> None:
         self._turn(angles, np.array(scale, self.real)[()], sines, cosines)
 
-    def subtract_gram(self, P: Any, U: Any) -> None:
-        # P is symmetric: its transpose has the order that the library expects, and nothing is copied.
-        self.xp.cublas.gemm("T", "N", U, U, out=P.T, alpha=-1.0, beta=1.0)
+    def add_product(
+        self,
+        C: Any,
+        A: Any,
+        B: Any,
+        of_A: str = "N",
+        of_B: str = "N",
+        alpha: float = 1.0,
+        beta: float = 0.0,
+    ) -> None:
+        self._blas.add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
+
+    def repair(self, diagonal: Any, most: float) -> None:
+        self._repair(
+            diagonal, np.array(self.limits.repair, self.real)[()], np.array(most, self.real)[()], diagonal
+        )
 
     # ---- walks
 
     def prepare(self, filters: Sequence[Any], rules: Sequence[Any]) -> None:
         module = _module(self.real.name, self._device.id)
-        self._filters, self._rules = list(filters), list(rules)
-        self._filter_walks = list(self._launches(module.get_function("walk_filters"))) if filters else []
+        self._pool, self._blocks = self.xp.cuda.MemoryPool(), 0
+        self._rules = list(rules)
+        exact = [expert for expert in filters if not expert.plain]
+        self._filter_walks = list(self._launches(module.get_function("walk_filters"), exact))
+        self._plain_walks = []
+        if plain := [expert for expert in filters if expert.plain]:
+            kernel, most = module.get_function("walk_plain"), max(expert.outputs for expert in plain)
+            table = np.array([self._of_filter(expert, 1, 0, expert.S) for expert in plain], dtype=np.int64)
+            shared = most * (WALK + 4) * 8 + 2 * WALK * (WALK + 1) * self.real.itemsize
+            kernel.max_dynamic_shared_size_bytes = max(shared, 49152)
+            self._plain_walks = [(kernel, len(plain), shared, self.array(table, np.int64))]
         if rules:
             table = np.array([self._of_rule(rule) for rule in rules], dtype=np.int64)
             self._rule_table = self.array(table, np.int64)
             kernel = module.get_function("walk_rules")
             self._rule_kernel = kernel
 
-    def _launches(self, kernel: Any) -> Iterator[tuple[Any, ...]]:
+    def _launches(self, kernel: Any, filters: list[Any]) -> Iterator[tuple[Any, ...]]:
         """All filters, in launches of as many blocks as run at once, since they wait for each other."""
         most = self._device.attributes["MultiProcessorCount"]
         now: list[tuple[Any, int]] = []
-        for expert in sorted(self._filters, key=lambda each: -len(each.variance)):
+        for expert in sorted(filters, key=lambda each: -len(each.variance)):
             blocks = -(-len(expert.variance) // FEATURES)
             if now and sum(count for _, count in now) + blocks > most:
                 yield self._launch(kernel, now)
@@ -139,7 +203,8 @@ class Card(Arrays):
         return kernel, first, shared, numbers, places, arrived, [partial for _, partial in table]
 
     def _of_filter(self, e: Any, blocks: int, first: int, partial: Any) -> list[int]:
-        arrays = (e.V, e.Z, e.F, e.G, e.U, e.D, e.variance, e.out, e.observed, e.stopped, e.noise, partial)
+        arrays: tuple[Any, ...] = (e.V, e.Z, e.F, e.G, e.U, e.D, e.variance, e.out)
+        arrays += (e.observed, e.stopped, e.noise, partial, e.S, e.T, e.R)
         sizes = (len(e.variance), e.full, e.outputs, int(e.labels), blocks, first)
         limits = e.limits
         numbers = e.prior, e.drift, limits.largest, limits.least, limits.most, limits.told, limits.repair
@@ -151,23 +216,41 @@ class Card(Arrays):
         sizes = e.outputs, rule.kind, rule.loss, rule.task
         return [*(array.data.ptr for array in arrays), *sizes, *_bits(rule[3:])]
 
-    def walk_filters(self, y: Any, weights: Any, first: int, begin: int, rows: int) -> None:
+    def block(self, program: Any, rows: int) -> None:
+        # Launches take longer than much of the work, so a whole block is recorded once, and replayed.
+        # What it takes from memory for a while stays its own, in a pool of its own.
+        if rows < ROWS:
+            program.block(rows)
+            return
+        with self.xp.cuda.using_allocator(self._pool.malloc):
+            if self._blocks == 0:
+                program.block(rows)  # what is compiled or allocated on first use, is now
+            elif self._blocks == 1:
+                self._stream.begin_capture()
+                try:
+                    program.block(rows)
+                finally:
+                    self._recorded = self._stream.end_capture()
+        self._blocks += 1
+        if self._blocks > 1:
+            self._recorded.launch(self._stream)
+
+    def walk_filters(self, y: Any, weights: Any, first_row: Any, begin: int, rows: int) -> None:
         for kernel, blocks, shared, table, owners, arrived, _ in self._filter_walks:
             arrived.fill(0)
-            place = np.int64(first), np.int32(begin), np.int32(rows)
-            arguments = table, owners, arrived, y, _or_null(weights), *place
+            arguments = table, owners, arrived, y, weights, first_row, np.int32(begin), np.int32(rows)
             kernel((blocks,), (THREADS,), arguments, shared_mem=shared)
 
-    def walk_rules(self, y: Any, weights: Any, first: int, rows: int) -> None:
-        arguments = self._rule_table, y, _or_null(weights), np.int64(first), np.int32(rows)
+        for kernel, blocks, shared, table in self._plain_walks:
+            of_plain = table, y, weights, first_row, np.int32(begin), np.int32(rows)
+            kernel((blocks,), (THREADS,), of_plain, shared_mem=shared)
+
+    def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
+        arguments = self._rule_table, y, weights, first_row, np.int32(rows)
         self._rule_kernel((len(self._rules),), (THREADS,), arguments)
 
     def finish(self) -> None:
         self._stream.synchronize()
-
-
-def _or_null(array: Any) -> Any:
-    return np.uintp(0) if array is None else array
 
 
 def _bits(numbers: Sequence[float]) -> list[int]:

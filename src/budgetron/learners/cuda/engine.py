@@ -25,7 +25,7 @@ from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
 from budgetron.learners.cuda.arrays import SUPER, Arrays
 from budgetron.learners.cuda.card import Card
-from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes, size_of
+from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
 from budgetron.learners.cuda.questions import LOSSES, RULES
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.mapped import Mapped
@@ -166,7 +166,7 @@ class CardEngine:
         self._fresh = True  # whether the twin is up to date
         self._forked = False
         self._lost: BaseException | None = None
-        self._require_room()
+        self._require_memory()
 
     # ---- what the twin answers
 
@@ -278,7 +278,7 @@ class CardEngine:
         return learned
 
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:
-        scores.reshape(1, -1)[:] = self.scores(self.views(x.reshape(1, -1))(slice(0, 1)))
+        scores[:] = self.scores(self.views(x.reshape(1, -1))(slice(0, 1)))[0]
         return bool(np.isfinite(scores).all())
 
     def learn_record(self, *_: Any) -> bool:
@@ -478,16 +478,20 @@ class CardEngine:
         self._program = self._scaler = None
         return self._twin
 
-    def _require_room(self) -> None:
+    def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
         most = self.arrays.most_features
         for learner, handle in self._members:
-            if isinstance(learner.rule, Kalman) and (size := size_of(learner, handle)) > most:
+            rule: Any = learner.rule
+            walks = type(rule) is Kalman and (
+                rule.drift or rule.full(handle.inner.map) < handle.inner.map.size
+            )
+            if walks and handle.inner.map.size > most:
                 raise ValueError(
-                    f"A filter on this card has at most {most:,.0f} features, got {size:,}: "
-                    'take fewer features, or device="cpu".'
+                    f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
+                    f"part of its covariance on this card, got {handle.inner.map.size}."
                 )
-        need = needed_bytes(
+        self.needed_bytes = need = needed_bytes(
             self.arrays, [(*member, self.task) for member in self._members], self.n_features
         )
         if need > (free := self.arrays.free_bytes):

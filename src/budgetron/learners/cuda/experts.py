@@ -100,9 +100,13 @@ class Filter(Expert):
         diagonal, self.P = _full_block(arrays, state)
         self.full = len(diagonal)
         self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
-        m, b, zeros = len(self.variance), ROWS, arrays.zeros
-        self.V, self.F, self.D = zeros(self.full, b), zeros(self.outputs, b), zeros(self.outputs, b)
-        self.G, self.U = zeros(b, m), zeros(b, self.full)
+        self.plain = self.drift == 0 and self.full == len(self.variance)
+        m, zeros = len(self.variance), arrays.zeros
+        self.V, self.G, self.U = zeros(self.full, ROWS), zeros(ROWS, m), zeros(ROWS, self.full)
+        self.F, self.D = zeros(self.outputs, ROWS), zeros(self.outputs, ROWS)
+        self.S, self.T, self.R = zeros(WALK, WALK), zeros(WALK, WALK), zeros(WALK, WALK)
+        self.before = zeros(self.full)  # the diagonal of P as it is in V
+        self.diagonal = self.P.reshape(-1)[:: self.full + 1]
         self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
         noise = [float(state.get(f"kalman.{name}", np.zeros(1))[0]) for name in ("noise", "weight")]
         self.noise = arrays.array(noise, np.float64)
@@ -111,55 +115,81 @@ class Filter(Expert):
     def share(self, group: Group) -> None:
         super().share(group)
         self.Z = group.Z
+        self.walks = [self._walk(begin) for begin in range(0, ROWS, WALK)]
+
+    def _walk(self, begin: int) -> SimpleNamespace:
+        """The parts of the arrays that belong to a walk, and what is behind it."""
+        own, rest = slice(begin, begin + WALK), slice(begin + WALK, ROWS)
+        Z, V, full = self.Z, self.V, self.full
+        numbers = self.arrays.zeros(WALK, ROWS - WALK - begin)
+        return SimpleNamespace(
+            Z=Z[:, own], V=V[:, own], D=self.D[:, own], G=self.G[own], U=self.U[own], numbers=numbers,
+            Z_behind=Z[:, rest], Z_full=Z[:full, rest], V_behind=V[:, rest], F_behind=self.F[:, rest],
+        )  # fmt: skip
 
     def predict(self, Z: Any) -> Any:
         scores = (self.W @ Z).T
         if not self.labels:
             return scores
-        xp, full, var = self.arrays.xp, self.full, self.variance
+        xp, full = self.arrays.xp, self.full
+        var = self.diagonal if self.plain else self.variance
         S = (var[full:, None] * Z[full:] ** 2).sum(axis=0) + (Z[:full] * (self.P @ Z[:full])).sum(axis=0)
         least = self.limits.least * (var[:full, None] * Z[:full] ** 2).sum(axis=0)
         return scores / xp.sqrt(1 + np.pi / 8 * xp.maximum(S, least))[:, None]
 
     def products(self) -> None:
-        """What the walk needs."""
+        """What the walks need."""
         if self.full:
-            self.arrays.product(self.P, self.Z[: self.full], self.V)
-            self.before = self.variance[: self.full].copy()  # the diagonal of the P in V
-        self.arrays.product(self.W, self.Z, self.F)
+            self.arrays.add_product(self.V, self.P, self.Z[: self.full])
+        self.arrays.add_product(self.F, self.W, self.Z)
+        if self.drift:
+            self.before[:] = self.variance[: self.full]
 
     def columns(self, begin: int, first: int, rows: int) -> SimpleNamespace:
         """What NumPy's walk over some columns of a block sees."""
-        here, own = slice(begin, begin + rows), slice(begin, begin + WALK)
+        here, walk = slice(begin, begin + rows), self.walks[begin // WALK]
         arrays = {name: getattr(self, name)[:, here] for name in ("Z", "V", "F")}
-        arrays |= {"G": self.G[own], "U": self.U[own], "D": self.D[:, own]}
-        return SimpleNamespace(**vars(self) | arrays | {"scores": self.out[first : first + rows]})
+        arrays |= {"G": walk.G, "U": walk.U, "D": walk.D, "scores": self.out[first : first + rows]}
+        return SimpleNamespace(**vars(self) | arrays)
 
-    def correct(self, begin: int) -> None:
-        """What the rows of a walk change in what the columns behind them have been promised."""
-        own, rest = slice(begin, begin + WALK), slice(begin + WALK, ROWS)
-        Z, U = self.Z[:, rest], self.U[own]
-        self.F[:, rest] += self.D[:, own] @ (self.G[own] @ Z)
+    def before_walk(self, begin: int) -> None:
+        if self.plain:
+            walk = self.walks[begin // WALK]
+            self.arrays.add_product(self.S, walk.Z, walk.V, of_A="T")
+
+    def after_walk(self, begin: int, behind: bool) -> None:
+        """The gains, and what they change in what the columns behind them have been promised."""
+        walk, add = self.walks[begin // WALK], self.arrays.add_product
+        if self.plain:
+            add(walk.G, self.T, walk.V, of_B="T")
+            add(walk.U, self.R, walk.V, of_B="T")
+        if not behind:
+            return
+        add(walk.numbers, walk.G, walk.Z_behind)
+        add(walk.F_behind, walk.D, walk.numbers, beta=1)
         if not self.full:
             return
-        V = self.V[:, rest]
-        V -= U.T @ (U @ Z[: self.full])
+        add(walk.numbers, walk.U, walk.Z_full)
+        add(walk.V_behind, walk.U, walk.numbers, of_A="T", alpha=-1, beta=1)
         if self.drift:
             variance = self.variance[: self.full]
-            gained = variance - (self.before - (U * U).sum(axis=0))
-            V += gained[:, None] * Z[: self.full]
+            gained = variance - (self.before - (walk.U * walk.U).sum(axis=0))
+            walk.V_behind += gained[:, None] * walk.Z_full
             self.before[:] = variance
 
     def take_steps(self) -> None:
-        self.W += self.D @ self.G
+        add = self.arrays.add_product
+        add(self.W, self.D, self.G, beta=1)
         if self.full:
-            self.arrays.subtract_gram(self.P, self.U)
-            self.P.reshape(-1)[:: self.full + 1] = self.variance[: self.full]
+            add(self.P, self.U, self.U, of_A="T", alpha=-1, beta=1)
+        if self.plain:
+            self.arrays.repair(self.diagonal, self.prior)
+        else:
+            self.diagonal[:] = self.variance[: self.full]
 
     def state(self) -> State:
         host, full = self.arrays.host, self.full
-        P, i = host(self.P).astype(np.float64), np.arange(full)
-        P[i, i] = host(self.variance)[:full]
+        P = host(self.P).astype(np.float64)
         seen = int(host(self.observed)[0])
         found = {
             "t": np.array([self.t + seen - self._before], dtype=np.uint64),
@@ -228,8 +258,8 @@ class Group:
             for expert in self.experts:
                 expert.products()  # type: ignore[attr-defined]
             return
-        self.arrays.product(self.Z.T, self.Z, self.G)
-        self.arrays.product(self.W, self.Z, self.F)
+        self.arrays.add_product(self.G, self.Z, self.Z, of_A="T")
+        self.arrays.add_product(self.F, self.W, self.Z)
         self.kxx[:] = self.features.squared_norms(self.Z)
         for expert in self.in_balls:
             expert.norm2[:] = (expert.W.astype(np.float64) ** 2).sum()
@@ -244,7 +274,7 @@ class Group:
             self.W *= self.arrays.xp.repeat(self.total, self.experts[0].outputs, axis=0).astype(
                 self.W.dtype
             )
-        self.W += self.A @ self.Z.T
+        self.arrays.add_product(self.W, self.A, self.Z, of_B="T", beta=1)
 
 
 class Program:
@@ -258,30 +288,41 @@ class Program:
         self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
         self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
         self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        self.X = arrays.zeros(ROWS, n_features)
+        self.y, self.weights = (arrays.zeros(SUPER, dtype=np.float64) for _ in range(2))
+        self.first = arrays.zeros(1, dtype=np.int64)
         arrays.prepare(self.filters, self.rules)
 
     def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
         """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
         n, arrays = len(X), self.arrays
+        self.y[:n], self.weights[:n] = y, weights
         for expert in self.experts:
             expert.stopped[:] = -1
         for first in range(0, n, ROWS):
             rows = min(ROWS, n - first)
-            for group in self.groups:
-                group.look(X[first : first + rows])
-            if self.rules:
-                arrays.walk_rules(y, weights, first, rows)
-            for begin in range(0, ROWS, WALK) if self.filters else ():
-                arrays.walk_filters(y, weights, first, begin, max(0, min(WALK, rows - begin)))
-                if rows > begin + WALK:
-                    for expert in self.filters:
-                        expert.correct(begin)
-            for group in self.groups:
-                group.learn()
+            self.X[:rows], self.first[:] = X[first : first + rows], first
+            arrays.block(self, rows)
         arrays.finish()
         stops = [int(arrays.host(expert.stopped)[0]) for expert in self.experts]
         done = [n if stop < 0 else stop for stop in stops]
         return [arrays.host(expert.out[:n]) for expert in self.experts], done
+
+    def block(self, rows: int) -> None:
+        """Learn the rows of a block, in `X`. Nothing in it depends on numbers, so a card can record it."""
+        arrays, labels = self.arrays, (self.y, self.weights, self.first)
+        for group in self.groups:
+            group.look(self.X[:rows])
+        if self.rules:
+            arrays.walk_rules(*labels, rows)
+        for begin in range(0, ROWS, WALK) if self.filters else ():
+            for expert in self.filters:
+                expert.before_walk(begin)
+            arrays.walk_filters(*labels, begin, max(0, min(WALK, rows - begin)))
+            for expert in self.filters:
+                expert.after_walk(begin, rows > begin + WALK)
+        for group in self.groups:
+            group.learn()
 
     def predict(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of every expert, without learning."""
@@ -300,16 +341,11 @@ def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, key: obj
     return kind(arrays, learner, handle.inner, task, key, handle.state())
 
 
-def size_of(learner: Mapped, handle: Any) -> int:
-    """The number of features, when a map that learns has learned."""
-    return int(max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)))
-
-
 def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
     """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
-    total, each = 0.0, arrays.real.itemsize
+    total, each = 2.0**26, arrays.real.itemsize  # what the libraries take
     for learner, handle, task in members:
-        m, C = size_of(learner, handle), task.outputs
+        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
         if isinstance(learner.rule, Kalman):
             full = min(m, learner.rule.full(handle.inner.map))
             total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)

@@ -55,26 +55,28 @@ class Features:
             out[:] = 1
         elif isinstance(piece, pieces.Fourier):
             D = len(numbers)
-            self.arrays.turn(numbers @ X.T, D**-0.5, out[:D], out[D:])
+            self.arrays.add_product(out[D:], numbers, X, of_B="T")
+            self.arrays.turn(out[D:], D**-0.5, out[:D], out[D:])
         elif isinstance(piece, pieces.Nystrom):
             points, matrix = numbers
-            out[:] = matrix @ _kernel(self.arrays.xp, piece.kernel, points, X)
+            self.arrays.add_product(out, matrix, _kernel(self.arrays, piece.kernel, points, X))
         else:
             inner, places, signs = numbers
             sums = self.arrays.zeros(piece.columns, len(X))
             self.arrays.xp.add.at(sums, places, (X * signs).T)
-            inner(sums.T, out)
+            inner(self.arrays.xp.ascontiguousarray(sums.T), out)
 
 
-def _kernel(xp: Any, description: Any, points: Any, X: Any) -> Any:
+def _kernel(arrays: Arrays, description: Any, points: Any, X: Any) -> Any:
     """k(s, x) for all points s and rows x."""
     kernel: Any = description
+    xp = arrays.xp
     if isinstance(description, Laplacian):
         distances = xp.zeros((len(points), len(X)), dtype=X.dtype)
         for j in range(X.shape[1]):
             distances += abs(points[:, j, None] - X[None, :, j])
         return xp.exp(-kernel.gamma * distances)
-    products = points @ X.T
+    products = arrays.times(points, X, of_B="T")
     if isinstance(description, Gaussian):
         squares = (points**2).sum(axis=1)[:, None] + (X**2).sum(axis=1)[None] - 2 * products
         return xp.exp(-kernel.gamma * xp.maximum(squares, 0))

@@ -21,6 +21,8 @@ struct Filter {
   long long *observed, *stopped;
   double* noise;
   real* partial;  // two rows in turn x blocks x (WALK + 1)
+  const real* S;  // of a plain filter, WALK x WALK
+  real *T, *R;
   long long m, full, outputs, labels, blocks, first_block;
   double prior, drift, largest, least, most, told, repair;
 };
@@ -41,22 +43,41 @@ __device__ double step(const Filter& e, const double* f, double* d, double y, do
     if (lane == 0) d[0] = 2 * c * ((y + 1) / 2 - p) / (1 + c * h * S);
     return c * h;
   }
-  double top = -1e300, sum = 0, most = 0;
+  double top = -1e300, sum = 0;
   for (int j = lane; j < C; j += 32) top = fmax(top, f[j]);
   for (int o = 16; o > 0; o >>= 1) top = fmax(top, __shfl_xor_sync(~0u, top, o));
-  for (int j = lane; j < C; j += 32) {
-    const double p = exp(f[j] - top);
-    sum += p;
-    most = fmax(most, p);
-  }
-  for (int o = 16; o > 0; o >>= 1) {
-    sum += __shfl_xor_sync(~0u, sum, o);
-    most = fmax(most, __shfl_xor_sync(~0u, most, o));
-  }
-  most /= sum;
-  const double h = most * (1 - most);
-  for (int j = lane; j < C; j += 32) d[j] = c * ((j == (int)y) - exp(f[j] - top) / sum) / (1 + c * h * S);
+  for (int j = lane; j < C; j += 32) sum += d[j] = exp(f[j] - top);
+  for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
+  const double most = 1 / sum, h = most * (1 - most), factor = c / (1 + c * h * S);  // exp(0) is the largest
+  for (int j = lane; j < C; j += 32) d[j] = ((j == (int)y) - d[j] * most) * factor;
   return c * h;
+}
+
+// The scores of a row go out; that of a label is moderated by what is not known yet. One warp.
+__device__ void write_scores(const Filter& e, const double* now, double S, long long row) {
+  const double moderation = e.labels ? rsqrt(1 + 0.39269908169872415481 * S) : 1;
+  for (int c = threadIdx.x & 31; c < (int)e.outputs; c += 32) e.scores[row * e.outputs + c] = now[c] * moderation;
+}
+
+// One row with the scores f: its step goes into d, and into `told` S, the root of what P loses along g, the precision.
+// Returns whether the row can be learned. One warp.
+__device__ bool learn_row(const Filter& e, const double* f, double* d, double S, double y, double weight,
+                          long long row, bool writes, double& noise, double& seen, double* told) {
+  const int lane = threadIdx.x & 31;
+  bool fine = true;
+  for (int c = lane; c < (int)e.outputs; c += 32) fine = fine && moderate(f[c], e.largest);
+  fine = __all_sync(~0u, fine);
+  double precision = 0, root = 0;
+  if (fine && weight != 0) {
+    precision = step(e, f, d, y, weight, S, noise, seen);
+    if (precision * S > e.most) precision = e.most / S;
+    root = sqrt(precision / (1 + precision * S));
+  }
+  if (lane == 0) {
+    told[0] = S, told[1] = root, told[2] = precision;
+    if (!fine && writes) *e.stopped = row;
+  }
+  return fine;
 }
 
 // Sums of 32 columns over the lanes of a warp; lane l gets that of column l.
@@ -91,7 +112,8 @@ __device__ inline void meet(unsigned* arrived, unsigned times) {
 // Rows first + begin .. of the run, which are the columns begin .. of the block, at most WALK.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     walk_filters(const Filter* filters, const int* owners, unsigned* arrived, const double* y, const double* weights,
-                 long long first, int begin, int rows) {
+                 const long long* first_row, int begin, int rows) {
+  const long long first = *first_row;
   constexpr int columns = WALK * FEATURES / THREADS, warps = FEATURES / 32, groups = 3;
   static_assert(columns == 32 && WALK == 64, "a warp sums 32 columns; two threads have the rows of a feature");
   static_assert(groups * (WALK + 1) <= THREADS, "each thread sums one column over a third of the blocks");
@@ -109,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
   if (t < WALK) {
     label[t] = t < rows ? y[first + begin + t] : 0;
-    weight_of[t] = t < rows && weights != nullptr ? weights[first + begin + t] : 1;
+    weight_of[t] = t < rows ? weights[first + begin + t] : 0;
   }
   __syncthreads();
   const int block = blockIdx.x - (int)e.first_block, blocks = (int)e.blocks, C = (int)e.outputs;
@@ -181,31 +203,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     const double weight = weight_of[i];
     if (t < 32) {
-      bool fine = true;
-      for (int c = lane; c < C; c += 32) {
-        now[c] = f[c * WALK + i];
-        fine = fine && moderate(now[c], e.largest);
-      }
-      fine = __all_sync(~0u, fine);
-      __syncwarp();
       const double S = fmax((double)s[i], e.least * (double)s[WALK]);
-      const double moderation = e.labels ? rsqrt(1 + 0.39269908169872415481 * S) : 1;
-      double precision = 0, root = 0;
-      if (fine && block == 0)
-        for (int c = lane; c < C; c += 32) e.scores[(first + begin + i) * C + c] = now[c] * moderation;
-      if (fine && weight != 0) {
-        precision = step(e, now, d, label[i], weight, S, noise, seen);
-        if (precision * S > e.most) precision = e.most / S;
-        root = sqrt(precision / (1 + precision * S));
-      }
-      if (lane == 0) {
-        told[0] = S, told[1] = root, told[2] = precision;
-        halted = !fine;
-        if (!fine && block == 0) *e.stopped = first + begin + i;
-      }
+      for (int c = lane; c < C; c += 32) now[c] = f[c * WALK + i];
+      __syncwarp();
+      const bool fine =
+          learn_row(e, now, d, S, label[i], weight, first + begin + i, block == 0, noise, seen, told);
+      if (lane == 0) halted = !fine;
     }
     __syncthreads();
     if (halted) break;
+    if (block == 0 && t >= 32 && t < 64) write_scores(e, now, told[0], first + begin + i);
     real u = 0;
     if (weight != 0) {
       const double root = told[1];
@@ -247,6 +254,111 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   if (half == 0 && mine) e.variance[at] = variance;
   // Another block may not have read these yet, if no row has made it wait for this one; then they have not changed.
   if (block == 0 && t == 0 && observed != *e.observed) {
+    *e.observed = observed;
+    e.noise[0] = noise, e.noise[1] = seen;
+  }
+}
+
+// Plain filters have all of P and no drift. Their walk needs S = Z P Z' and the scores alone, and one thread block; the
+// gains are then G = T V', and what P loses U = R V'.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    walk_plain(const Filter* filters, const double* y, const double* weights, const long long* first_row,
+               int begin, int rows) {
+  const long long first = *first_row;
+  constexpr int wide = WALK + 1;
+  extern __shared__ double f[];  // outputs x WALK scores, those of two rows in turn, their steps in turn; then S and T
+  __shared__ Filter e;
+  __shared__ double told[2][3], label[WALK], weight_of[WALK], squares[WALK], roots[WALK];
+  __shared__ int halted[2];  // in turn, too
+  const int t = threadIdx.x, lane = t & 31;
+  if (t == 0) {
+    e = filters[blockIdx.x];
+    halted[0] = *e.stopped >= 0;
+  }
+  if (t < WALK) {
+    label[t] = t < rows ? y[first + begin + t] : 0;
+    weight_of[t] = t < rows ? weights[first + begin + t] : 0;
+    roots[t] = squares[t] = 0;
+  }
+  __syncthreads();
+  const int C = (int)e.outputs;
+  double *const now = f + C * WALK, *const steps = now + 2 * C;
+  real *const s = (real*)(steps + 2 * C), *const T = s + WALK * wide;
+  for (int q = t; q < C * WALK; q += THREADS) {
+    f[q] = e.F[q / WALK * ROWS + begin + q % WALK];
+    e.D[q / WALK * ROWS + begin + q % WALK] = 0;
+  }
+  for (int q = t; q < WALK * WALK; q += THREADS) {
+    s[q / WALK * wide + q % WALK] = e.S[q];
+    T[q / WALK * wide + q % WALK] = q == 0 ? 1 : 0;
+  }
+  long long observed = *e.observed;
+  double noise = e.noise[0], seen = e.noise[1];
+  __syncthreads();
+  // The first warp decides one row after the other. Meanwhile the others do what the last decision means for the rows
+  // behind the next one, which the first warp has brought up to date by itself.
+  double S = fmax((double)s[0], 0.0);
+  if (t < 32)
+    for (int c = lane; c < C; c += 32) now[c] = f[c * WALK];
+  const int last = halted[0] ? 0 : rows;
+  __syncthreads();
+  for (int i = 0; i < last; ++i) {
+    const int turn = i & 1;
+    const double weight = weight_of[i];
+    double *const d = steps + turn * C, *const scores = now + turn * C;
+    if (t < 32) {
+      __syncwarp();
+      const bool fine = learn_row(e, scores, d, S, label[i], weight, first + begin + i, true, noise, seen, told[turn]);
+      if (t == 0) {
+        halted[turn] = !fine;
+        roots[i] = fine && weight != 0 ? told[turn][1] : 0;
+        squares[i] = roots[i] * roots[i];
+      }
+    }
+    __syncthreads();
+    if (halted[turn]) break;
+    const real* const own = s + i * wide;
+    const real square = (real)squares[i];
+    const bool steps_now = weight != 0;
+    observed += steps_now;
+    if (t < 32) {
+      if (i + 1 < rows) {
+        const real next = own[i + 1];
+        S = fmax((double)(s[(i + 1) * wide + i + 1] - square * next * next), 0.0);
+        for (int c = lane; c < C; c += 32)
+          now[(1 - turn) * C + c] = f[c * WALK + i + 1] + (steps_now ? d[c] * (double)next : 0);
+      }
+    } else if (t >= THREADS - WALK) {  // row i + 1 of T is its e less the rows before, as its gain has lost to theirs
+      const int column = t - (THREADS - WALK), row = i + 1;
+      if (row < WALK && column <= row) {
+        real sum = column == row ? 1 : 0;
+#pragma unroll 4
+        for (int k = column; k < row; ++k) sum -= (real)squares[k] * s[k * wide + row] * T[column * wide + k];
+        T[column * wide + row] = sum;
+      }
+    } else {
+      if (t < 64) write_scores(e, scores, told[turn][0], first + begin + i);
+      constexpr int others = THREADS - WALK - 32;
+      if (steps_now) {
+        const int j = (t - 32) % WALK;
+        for (int q = i + 1 + (t - 32) / WALK; q < WALK; q += others / WALK)
+          if (j >= q && j > i + 1 && (t - 32) < others / WALK * WALK) s[q * wide + j] -= square * own[q] * own[j];
+        for (int q = t - 32; q < C * WALK; q += others) {
+          const int k = q % WALK;
+          if (k > i + 1) f[q] += d[q / WALK] * (double)own[k];
+        }
+        for (int c = t - 32; c < C; c += others) e.D[c * ROWS + begin + i] = (real)d[c];
+      }
+    }
+  }
+  __syncthreads();
+  for (int q = t; q < WALK * WALK; q += THREADS) {
+    const int i = q / WALK, k = q % WALK;
+    const real v = k <= i ? T[k * wide + i] : (real)0;
+    e.T[q] = v;
+    e.R[q] = (real)roots[i] * v;
+  }
+  if (t == 0) {
     *e.observed = observed;
     e.noise[0] = noise, e.noise[1] = seen;
   }
@@ -298,7 +410,8 @@ __device__ double beta_of(const Rule& e, double f, double y, double kxx, bool mi
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    walk_rules(const Rule* rules, const double* labels, const double* weights, long long first, int rows) {
+    walk_rules(const Rule* rules, const double* labels, const double* weights, const long long* first_row, int rows) {
+  const long long first = *first_row;
   constexpr int B = ROWS;
   const Rule& e = rules[blockIdx.x];
   const int t = threadIdx.x, C = (int)e.outputs;
@@ -310,7 +423,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   bool halted = *e.stopped >= 0;
   __syncthreads();
   for (int i = 0; i < rows && !halted; ++i) {
-    const double weight = weights == nullptr ? 1 : weights[first + i];
+    const double weight = weights[first + i];
     double y = labels[first + i], f = F[i] / divisor, kxx = e.kxx[i];
     int plus = 0, minus = -1;
     bool mistake, fine = true;

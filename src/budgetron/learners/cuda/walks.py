@@ -17,7 +17,7 @@ from budgetron.learners.cuda.questions import Rule, ask, step_of
 Floats = npt.NDArray[Any]
 
 
-def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats | None, first: int) -> None:
+def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats, first: int) -> None:
     """Steps along z. Writes the scores, and the coefficients A with which ``w <- total w + A Z``.
 
     ``block`` has the products G = Z Z', the numerators F of the scores, |z|^2 of the rows, and the state of
@@ -29,7 +29,7 @@ def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats | None, first: 
     shrink, pulled = np.ones(n), np.ones(n)
     A[:] = 0
     for i in range(n if block.stopped[0] < 0 else 0):
-        f, weight = F[:, i] / divisor, 1.0 if weights is None else float(weights[i])
+        f, weight = F[:, i] / divisor, float(weights[i])
         if not (np.abs(f) <= rule.largest).all():
             block.stopped[0] = first + i
             break
@@ -65,7 +65,7 @@ def walk_rule(rule: Rule, block: Any, y: Floats, weights: Floats | None, first: 
     counts[:] = t, divisor, y_max
 
 
-def walk_filter(block: Any, y: Floats, weights: Floats | None, first: int) -> None:
+def walk_filter(block: Any, y: Floats, weights: Floats, first: int) -> None:
     """Steps of a Kalman filter. Writes the scores, and G and U, D with ``W += D G``, ``P -= U'U``.
 
     ``block`` has V = P Z' of the weights with a full block of P, Z', the scores F = W Z', the variances of
@@ -77,7 +77,7 @@ def walk_filter(block: Any, y: Floats, weights: Floats | None, first: int) -> No
     before = var[:full].copy()
     block.G[:] = block.U[:] = block.D[:] = 0
     for i in range(len(y) if block.stopped[0] < 0 else 0):
-        f, weight = F[:, i].astype(np.float64), 1.0 if weights is None else float(weights[i])
+        f, weight = F[:, i].astype(np.float64), float(weights[i])
         if not (np.abs(f) <= limits.largest).all():
             block.stopped[0] = first + i
             break
@@ -102,6 +102,36 @@ def walk_filter(block: Any, y: Floats, weights: Floats | None, first: int) -> No
         block.observed[0] += 1
         if block.observed[0] % 1024 == 0 or precision * S > limits.told:
             var[:full] = np.clip(var[:full] * limits.repair, 0, block.prior)
+
+
+def walk_plain(block: Any, y: Floats, weights: Floats, first: int) -> None:
+    """The same for a filter with all of P and no drift, from S = Z P Z' and the scores alone.
+
+    Writes T and R, with which the gains are ``G = T V'``, and ``U = R V'``.
+    """
+    S, F, limits = block.S, block.F, block.limits
+    roots = np.zeros(len(S))
+    block.D[:] = 0
+    for i in range(len(y) if block.stopped[0] < 0 else 0):
+        f, weight = F[:, i].astype(np.float64), float(weights[i])
+        if not (np.abs(f) <= limits.largest).all():
+            block.stopped[0] = first + i
+            break
+        known = max(float(S[i, i]), 0.0)
+        block.scores[i] = f / np.sqrt(1 + np.pi / 8 * known) if block.labels else f
+        if weight == 0:
+            continue
+        d, precision = step_of_filter(block, f, float(y[i]), weight, known)
+        precision = min(precision, limits.most / known) if precision * known > limits.most else precision
+        roots[i] = np.sqrt(precision / (1 + precision * known))
+        block.D[:, i] = d
+        F[:, i + 1 :] += np.outer(d, S[i, i + 1 : F.shape[1]])
+        S[i + 1 :, i + 1 :] -= roots[i] ** 2 * np.outer(S[i, i + 1 :], S[i, i + 1 :])
+        block.observed[0] += 1
+    T = np.eye(len(S))
+    for i in range(1, len(S)):
+        T[i, :i] = -(roots[:i] ** 2 * S[:i, i]) @ T[:i, :i]
+    block.T[:], block.R[:] = T, roots[:, None] * T
 
 
 def step_of_filter(block: Any, f: Floats, y: float, c: float, S: float) -> tuple[Floats, float]:
