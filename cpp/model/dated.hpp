@@ -144,7 +144,7 @@ class Dated final : public Learner {
     begun_ = true;
     now().begin();
   }
-  void keep_average(double suffix) override { now().keep_average(suffix); }
+  void keep_average(double suffix) override { all_->keep_average(suffix); }
   bool accepts_missing() const override { return all_->accepts_missing(); }
 
   bool set_aside(std::span<const std::size_t> columns) override {

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from budgetron import (
+    OGD,
+    Averaged,
     Bins,
     Dated,
     Gaussian,
@@ -186,6 +188,14 @@ def test_what_cannot_be_done_with_dates_is_said():
     models = [OnlineClassifier(SMALL, random_state=0).partial_fit(rows, ring(X)) for _ in range(2)]
     with pytest.raises(ValueError, match="met dates in their records"):
         merge(models)
+
+
+def test_experts_that_see_dates_are_averaged_too():
+    X, rows = table(60)
+    linear = Stacked(Mapped(Identity(), OGD(0.1)))
+    model = OnlineClassifier(Averaged(Standardised(Dated(linear, linear))), random_state=0)
+    state = model.partial_fit(rows, ring(X)).fitted_.state()[0]
+    assert {"learner.expert.0.expert.0.average.t", "learner.expert.1.average.t"} <= state.keys()
 
 
 def test_it_wants_a_stack():

@@ -218,6 +218,7 @@ class CardEngine:
             check(self.learner, task)
             self._native().widen(features, outputs)
             self.n_features, self.task = features, task
+            self._require_memory()
 
     def restore(self, state: dict[str, Any]) -> None:
         with self._lock:
