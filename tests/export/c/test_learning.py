@@ -239,7 +239,7 @@ def test_memory_is_fixed_and_small(tmp_path):
         (bt.Averaged(bt.rbp(NEAR, budget=9)), "The learner Averaged cannot learn in C"),
         (bt.Stacked(bt.rbp(NEAR, budget=9)), "The learner Stacked cannot learn in C"),
         (bt.Ranged(bt.rbp(NEAR, budget=9)), "The learner Ranged cannot learn in C"),
-        (bt.auto(size=5), "The learner Stacked cannot learn in C"),
+        (bt.auto(size=5), "The learner Dated cannot learn in C"),
         (
             bt.Mapped(bt.Nystrom(NEAR, 5), bt.OGD()),
             "Maps that learn (Nystrom, Recruited, LearnedWidths) cannot learn in C: take a Fourier map.",

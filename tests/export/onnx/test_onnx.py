@@ -279,7 +279,8 @@ def seconds(moment):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_records(dtype):
-    model = OnlineClassifier(auto(size=6), random_state=0, encoder=Encoder(decide_after=20))
+    learner = Stacked(Mapped(Bins(9, 3, 3), Kalman()), Mapped(Tiles(9, 3), Kalman()))
+    model = OnlineClassifier(learner, random_state=0, encoder=Encoder(decide_after=20))
     model.partial_fit(RECORDS, ["ok", "bad", "ok", "odd"] * 10)
     records = [*RECORDS, {"amount": 3.0}, {"country": "unknown"}, {"when": dt.datetime(1960, 5, 5)}]
     columns = {
