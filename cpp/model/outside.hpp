@@ -67,6 +67,7 @@ class Outside final : public Learner {
   void novelty(const Rows& rows, std::span<double> out) const override { learner_->novelty(rows, out); }
   std::vector<double> usual_novelty() const override { return learner_->usual_novelty(); }
   bool accepts_missing() const override { return learner_->accepts_missing(); }
+  const void* shared_work() const override { return learner_->shared_work(); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this + bytes_of(given_));
     learner_->fields(io);

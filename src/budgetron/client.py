@@ -158,7 +158,8 @@ class Client:
             The rows of a request at most.
         key : str, optional
             What the idempotency keys begin with. With the same key and the same rows, a stream may be sent
-            again from its beginning: what is learned already is not learned twice.
+            again from its beginning: what is learned already is not learned twice, as long as the service
+            keeps the keys (100,000 of them, for a day), and with the same ``batch``.
         """
         begin = str(uuid.uuid4()) if key is None else key
         for i, lines in enumerate(_batches(_lines(rows), batch)):

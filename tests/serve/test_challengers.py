@@ -15,7 +15,7 @@ from budgetron import OnlineClassifier, Standardised, algorithms, model_files
 from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
-from budgetron.serve import comparison, settings
+from budgetron.serve import changes, comparison, routes, settings
 from budgetron.serve.problems import Problem
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
@@ -301,6 +301,73 @@ def test_renamed_and_removed(inside):
     with inside() as client:
         assert [each["name"] for each in client.get("/v1/models").json()["models"]] == ["default", "z"]
         assert client.delete("/v1/models/z").status_code == 200
+
+
+def test_a_roll_back_finds_challengers_by_their_names_of_then(inside, tmp_path):
+    folder = tmp_path / "models"
+    with inside(folder) as client:
+        for name in ("beside", "third"):
+            challenge(client, name, seed=len(name)).raise_for_status()
+        learn(client, A)
+        version, then = snapshot(client), bits(client, BESIDE)
+        client.post(f"{BESIDE}/rename", json={"to": "other"}).raise_for_status()
+        client.delete("/v1/models/third").raise_for_status()
+        challenge(client, "third", seed=5).raise_for_status()  # the same settings, but another model
+        learn(client, B)
+        roll_back(client, to=version).raise_for_status()
+        assert bits(client, "/v1/models/other") == then
+        assert client.get("/v1/models/third/model/file").status_code == 409  # nothing learned
+        [renamed] = client.get("/v1/events?what=rename challenger").json()["events"]
+        assert (renamed["challenger"], renamed["new_name"]) == ("beside", "other")
+    with inside(folder) as client:
+        assert bits(client, "/v1/models/other") == then
+
+
+def test_changes_that_wait_for_a_replay_keep_nobody_else_waiting(inside, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    replayed = changes._replayed
+
+    def slow(*args, **more):
+        begun.set()
+        assert go_on.wait(60)
+        return replayed(*args, **more)
+
+    monkeypatch.setattr(changes, "_replayed", slow)
+    with inside() as client:
+        learn(client, A)
+        waiting = [threading.Thread(target=challenge, args=(client,), kwargs={"replay": True})]
+        waiting[0].start()
+        assert begun.wait(60)
+        body = {"model": "default"}
+        for i in range(40):  # more than there are threads
+            alias = partial(client.put, f"/v1/aliases/a{i}", json=body)
+            waiting.append(threading.Thread(target=alias))
+            waiting[-1].start()
+        try:
+            until(lambda: routes.CHANGES._work_queue.qsize() > 30)
+            assert client.get("/v1/model", timeout=20).json()["version"] == len(A)
+        finally:
+            go_on.set()
+            for thread in waiting:
+                thread.join()
+        assert len(client.get("/v1/aliases").json()["aliases"]) == 40
+
+
+def test_a_challenger_decides_as_the_model_beside_it(inside):
+    with inside() as client:
+        known = {"costs": {"no": 50}, "coverage": 0.9}
+        client.put("/v1/models/shop", json=known).raise_for_status()
+        own = {"costs": {"no": 2}, "coverage": 0.5}
+        for name, more in {"alike": {}, "own": own}.items():
+            body = {"algorithm": "auto"} | more
+            client.put(f"/v1/models/shop/challengers/{name}", json=body).raise_for_status()
+        challenge(client, "without", "/v1/models/shop").raise_for_status()
+        made = {name: client.get(f"/v1/models/{name}/model").json() for name in ("alike", "own", "without")}
+        assert [(each["costs"], each["coverage"]) for each in made.values()] == [
+            ([{"label": "no", "cost": 50.0}], 0.9),
+            ([{"label": "no", "cost": 2.0}], 0.5),
+            (None, None),
+        ]
 
 
 def test_a_service_that_ended_while_it_renamed_a_challenger(inside):

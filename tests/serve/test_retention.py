@@ -54,6 +54,43 @@ def test_the_newest_row_has_the_id(client):
     assert [json.loads(line)["x"] for line in request.body.splitlines()] == [X[1], X[3]]
 
 
+def test_an_id_is_labelled_alike_again_when_it_has_another_row(inside):
+    with inside() as client:
+        learn(client)
+        for first in (12, 13):
+            predict(client, {"x": X[first - 12]}, "?id=a").raise_for_status()
+            for _ in range(2):  # the second is a retry, which gets the answer of its row
+                assert label(client, ("a", "no")).json()["first"] == first
+        assert client.get("/v1/retention").json()["rows"] == 0
+    with inside() as client:
+        [*_, last] = client.service.models.by_name["default"].log.requests(13)
+        assert json.loads(last.body)["x"] == X[1]
+        assert label(client, ("a", "no")).json()["first"] == 13
+        predict(client, {"x": X[2]}, "?id=a").raise_for_status()
+        keyed = [
+            client.post("/v1/label", json={"id": "a", "y": "no"}, headers={"Idempotency-Key": "k"}).json()
+            for _ in range(2)
+        ]
+        assert keyed[0] == keyed[1]
+
+
+def test_rows_that_a_new_limit_drops_are_told(client):
+    learn(client)
+    predict(client, [{"x": x} for x in X[:5]], "?keep=1").raise_for_status()
+    assert client.put("/v1/retention", json={"rows": 2}).json()["dropped"] == 3
+    [told] = client.get("/v1/events?what=rows dropped").json()["events"]
+    assert told["dropped"] == 3
+
+
+def test_a_limit_is_not_set_after_learning_has_stopped(client):
+    learn(client)
+    model = client.service.models.by_name["default"]
+    commits = model.log.state.commits
+    model.trouble = "Learning has stopped."
+    assert refused(client.put("/v1/retention", json={"rows": 2})) == (503, "learning-stopped")
+    assert model.log.state.commits == commits
+
+
 def test_a_row_gets_one_label_whatever_it_is_called(client):
     learn(client)
     predict(client, {"x": X[0]}, "?id=a").raise_for_status()

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from budgetron.serve import addresses, webhooks
+from budgetron.cli import main
+from budgetron.serve import addresses, history, webhooks
 from budgetron.serve.problems import Problem
 from budgetron.serve.tokens import Tokens, _digest
 from tests.helpers.cases import each
@@ -206,6 +207,9 @@ def test_a_webhook_that_hangs_is_in_nobodys_way(inside, tmp_path, how):
         "2002:7f00:1::",
         "100.64.0.1",
         "255.255.255.255",
+        "fec0::1",
+        "::10.0.0.1",
+        "64:ff9b:1::7f00:1",
     ],
 )
 def test_private_addresses_are_known(address):
@@ -226,6 +230,8 @@ def test_public_addresses_are_known(address):
         "http://2130706433/",
         "http://0x7f.1/",
         "http://127.1/",
+        "https://a..b/",
+        "https://" + "a" * 64 + ".example/",
     ],
 )
 def test_private_addresses_are_refused(client, url):
@@ -294,3 +300,21 @@ def test_webhooks_are_for_admins_and_bounded(inside):
         assert refused(put(client, "http://127.0.0.1:1/", secrets=1)) == (400, "malformed")
         own = "whsec_" + base64.b64encode(b"k" * 24).decode()
         assert put(client, "http://127.0.0.1:1/", secret=own).json()["secret"] == own
+
+
+@each("name", ["webhooks.json", "retention.json"])
+def test_fsck_finds_files_with_which_the_service_does_not_start(inside, capsys, name):
+    with inside() as client:
+        learn(client)
+    (client.folder / name).write_text('{"rows')
+    assert main(["fsck", str(client.folder.parent)]) == 1
+    assert f"{name}: cannot be read" in capsys.readouterr().out
+    (client.folder / name).unlink()
+
+
+def test_events_that_come_from_elsewhere_are_bounded(monkeypatch):
+    monkeypatch.setattr(history, "EACH", 3)
+    here = history.History()
+    here.put([{"number": i, "version": i, "what": "drift" if i % 2 else "snapshot"} for i in range(1, 11)])
+    assert [each["number"] for each in here.events(0, 100)] == [5, 6, 7, 8, 9, 10]
+    here.close()

@@ -15,6 +15,8 @@ SECONDS = 10.0  # without a byte
 ALTOGETHER = 30.0
 LONGEST = 2048
 TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # IPv4 addresses, as IPv6 networks write them
+LOCAL = [ipaddress.ip_network(each) for each in ("::/96", "64:ff9b:1::/48", "fec0::/10")]
+"""Addresses of one network, whatever `ipaddress` says."""
 
 
 class PrivateAddressError(OSError):
@@ -51,6 +53,8 @@ def is_public(address: str) -> bool:
     """Whether an address is one of the Internet."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
+        if any(ip in network for network in LOCAL):
+            return False
         inside = ip.ipv4_mapped or ip.sixtofour
         if ip in TRANSLATED:
             inside = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)

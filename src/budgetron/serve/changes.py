@@ -3,7 +3,7 @@
 A change takes one number, as a row does: so every version is one model, before the change and after it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -114,16 +114,31 @@ def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> C
         kept = None if change.to == 0 else snapshot.read(folder / archive.FOLDER, change.to)
         then = Team(Member.new(team.own.settings)) if kept is None else kept.team(team.own.settings)
         team.own = then.own
-        team.challengers = {name: _as_then(each, then, name) for name, each in team.challengers.items()}
+        names = _names_then(team.challengers, log, change.to, until)
+        team.challengers = {
+            name: _as_then(each, then, names[name]) for name, each in team.challengers.items()
+        }
         team.anew(until + 1)
         chain = log.state.id if kept is None else kept.chain
         return Changed(team, *_replayed([team.own, *team.challengers.values()], log, change, chain, until))
     return Changed(team)
 
 
-def _as_then(now: Member, then: Team, name: str) -> Member:
-    """A challenger as it was; one that was not there, or was another one, begins anew."""
-    was = then.challengers.get(name)
+def _names_then(now: Iterable[str], log: Log, after: int, until: int) -> dict[str, str | None]:
+    """What challengers were called after a row; None for those that were added since."""
+    names = dict[str, str | None]((name, name) for name in now)
+    for change in [change_of(each) for each in log.changes(after) if each.first < until][::-1]:
+        for name, was in names.items():
+            if change.what == "add challenger" and change.name == was:
+                names[name] = None
+            elif change.what == "rename challenger" and change.new_name == was:
+                names[name] = str(change.name)
+    return names
+
+
+def _as_then(now: Member, then: Team, name: str | None) -> Member:
+    """A challenger as it was under a name; one that was not there begins anew."""
+    was = None if name is None else then.challengers.get(name)
     return was if was is not None and was.settings == now.settings else Member.new(now.settings)
 
 

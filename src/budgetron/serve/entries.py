@@ -94,6 +94,7 @@ class Group:
 
     requests: list[LoggedRequest] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)  # keys whose answers are others now
     kept_rows: list[tuple[int, KeptRow]] = field(default_factory=list)  # with their ids
     labelled: list[int] = field(default_factory=list)  # ids of kept rows that are learned
     places: list[Place] = field(default_factory=list)

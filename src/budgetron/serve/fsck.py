@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from budgetron._util.errors import DataError, ModelFileError
-from budgetron.serve import archive, log_check, settings, snapshot
+from budgetron.serve import archive, log_check, retention, settings, snapshot, webhooks
 from budgetron.serve.changes import change_of, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
+from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.models import folders, strays
 from budgetron.serve.problems import Problem
@@ -41,6 +43,11 @@ def _check_model(folder: Path, cut: bool) -> Findings:
         except ModelFileError as error:
             yield str(error), False
     yield from _check_archive(folder / archive.FOLDER)
+    for read in (partial(retention.read, folder, Limits()), partial(webhooks.read, folder / webhooks.FILE)):
+        try:
+            read()
+        except DataError as error:
+            yield str(error), False
     try:
         yield from _check_log(folder, chosen)
     except DataError as error:

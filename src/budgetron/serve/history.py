@@ -116,13 +116,17 @@ class History:
             if not new.rowcount:
                 return None
             number = new.lastrowid
-            of = (self.name, what)
-            oldest = "select number from events where model = ? and what = ? order by number desc"
-            old = f"number <= ({oldest} limit 1 offset ?)"
-            run(f"delete from events where model = ? and what = ? and {old}", (*of, *of, EACH))
+            self._thin(run, what)
         with self.changed:
             self.changed.notify_all()
         return {"number": number} | document
+
+    def _thin(self, run: Any, what: str) -> None:
+        """Let the oldest events of a kind go."""
+        of = (self.name, what)
+        oldest = "select number from events where model = ? and what = ? order by number desc"
+        old = f"number <= ({oldest} limit 1 offset ?)"
+        run(f"delete from events where model = ? and what = ? and {old}", (*of, *of, EACH))
 
     def wait(self, after: int, ended: threading.Event) -> None:
         """Wait for an event after a number, or for the end."""
@@ -137,6 +141,8 @@ class History:
                 values = (each["number"], self.name, each["version"], each["what"], encode(document))
                 columns = "number, model, version, what, document"
                 run(f"insert or ignore into events({columns}) values(?, ?, ?, ?, ?)", values)
+            for what in {each["what"] for each in events}:
+                self._thin(run, what)
 
     def events(self, after: int, most: int, what: str | None = None) -> list[dict[str, Any]]:
         """The oldest events after a number."""

@@ -73,6 +73,7 @@ class Label(Learn):
 
     labels: list[tuple[int | str, Any]] = field(default_factory=list)
     found: list[int] = field(default_factory=list)  # the numbers of the kept rows
+    again: bool = False  # the ids were labelled like this before, and have other rows now
     predicted: list[Any] = field(default_factory=list)
 
 

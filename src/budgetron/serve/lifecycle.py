@@ -17,7 +17,7 @@ from budgetron.serve.jobs import Advance, Replace
 from budgetron.serve.problems import Problem
 from budgetron.serve.requests import KEY, Request, as_json, digest_of, document_of
 from budgetron.serve.retention import Wanted
-from budgetron.serve.routes import NewLearner, answer_of
+from budgetron.serve.routes import CHANGES, NewLearner, answer_of
 from budgetron.serve.rows import JSON
 from budgetron.serve.served import ServedModel
 from budgetron.serve.service import Service
@@ -159,6 +159,9 @@ async def challenge(service: Service, model: ServedModel, request: Request) -> R
     chosen = document.settings(stream.settings.task)
     if document.encoder is UNSET:
         chosen = replace(chosen, encoder=stream.settings.encoder)
+    chosen = chosen.deciding_like(
+        stream.settings, costs=document.costs is UNSET, coverage=document.coverage is UNSET
+    )
     change = partial(service.models.challenge, stream.name, name, chosen, document.replay)
     return as_json(await _changed(change), 201)
 
@@ -201,6 +204,6 @@ async def remove_alias(service: Service, request: Request) -> Response:
 async def _changed(change: Callable[[], T]) -> T:
     """Make a change of the folder, in a thread, since it waits for the disk."""
     try:
-        return await asyncio.to_thread(change)
+        return await asyncio.get_running_loop().run_in_executor(CHANGES, change)
     except (OSError, DataError, sqlite3.Error) as error:
         raise Problem("learning-stopped", f"the folder could not be changed: {error}") from None

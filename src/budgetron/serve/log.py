@@ -137,6 +137,8 @@ class Log:
                 state.end, state.chain = chained.end, chained.next_chain
             self._insert(state, "log", requests)
             last = 0
+            for key in group.replaced:
+                self._delete(state, "answers", "where key = ?", key)
             if group.answers:
                 [last] = self._db.execute("select coalesce(max(number), 0) from answers").fetchone()
             answers = [

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future as ThreadFuture
@@ -180,10 +181,16 @@ class Model(ServedModel):
     def retain(self, wanted: Wanted) -> dict[str, Any]:
         """Keep rows for labels within these limits, from now on and after restarts."""
         chosen = wanted.beside(self.limits)
+        if self.trouble is not None:  # nothing is written any more
+            raise Problem("learning-stopped", self.trouble)
         wanted.write(self._folder)
         self.retention = chosen
         self.log.retain(chosen)
-        self.log.trim()
+        try:
+            self.log.trim()
+        except sqlite3.Error as error:
+            raise self.writer.stop(f"the log could not be written: {error}") from None
+        self.writer.tell_dropped()
         return self.kept()
 
     def kept(self) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from budgetron.serve.rows import Rows
 
 FEW, FEW_VALUES = 512, 10_000
 """Scores and values of rows that are predicted in the event loop; more are predicted in another thread."""
-MOST_EXPLAINED, MOST_SCORED = 100, 2**17
-"""The rows that a request may have explained, and the rows that are scored for that."""
+MOST_SCORED = 2**17
+"""The rows that are scored to explain those of a request."""
 COLUMNS = 20
 """The columns of an explanation, from the largest contribution."""
 MOST_COLUMNS = 100
@@ -50,7 +50,7 @@ def refuse_large(published: Published, rows: Rows, limits: Limits) -> None:
 def refuse_to_explain(published: Published, rows: Rows) -> None:
     """Refuse rows whose explanation takes too long: each is scored thousands of times."""
     columns = published.estimator.fitted_.model.n_features
-    most = max(1, min(MOST_EXPLAINED, MOST_SCORED // max(ROWS, 8 * (columns + 1))))
+    most = max(1, MOST_SCORED // max(ROWS, 8 * (columns + 1)))
     if len(rows) > most:
         raise Problem(
             "too-large", f"with {columns} columns, send at most {most} rows a request to be explained."

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -30,6 +31,8 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
+CHANGES = ThreadPoolExecutor(4, "changes")
+"""The threads of changes, which wait for each other: requests that change nothing have other threads."""
 PAGE = 1000
 """Events of one answer."""
 STREAM = "text/event-stream"
@@ -292,8 +295,12 @@ async def progress(_: Service, model: ServedModel, request: Request) -> Response
 async def models(service: Service, request: Request) -> Response:
     """List the models and their aliases; with their figures if asked for."""
     by_name, figures = sorted(service.models.by_name.items()), request.query["figures"] == "1"
-    known = [{"name": name} | model.summary(figures) for name, model in by_name]
-    return as_json({"models": known, "aliases": to_builtins(service.models.aliases)})
+
+    def known() -> list[dict[str, Any]]:
+        return [{"name": name} | model.summary(figures) for name, model in by_name]
+
+    listed = await asyncio.to_thread(known) if figures else known()
+    return as_json({"models": listed, "aliases": to_builtins(service.models.aliases)})
 
 
 class Cost(Struct, forbid_unknown_fields=True):
@@ -366,7 +373,8 @@ async def create(service: Service, request: Request) -> Response:
     document, _ = await document_of(request, NewModel)
     name, settings = request.path_params["model"], document.settings(document.task)
     try:
-        model = await asyncio.to_thread(service.models.create, name, settings)
+        made = partial(service.models.create, name, settings)
+        model = await asyncio.get_running_loop().run_in_executor(CHANGES, made)
     except (OSError, DataError) as error:
         raise Problem("learning-stopped", f"the model could not be created: {error}") from None
     return as_json(await asyncio.to_thread(model.description), 201)

@@ -81,6 +81,16 @@ class Settings:
         described = None if costs is None else [_described(of, cost) for of, cost in costs.items()]
         return replace(self, costs=described, coverage=coverage)
 
+    def deciding_like(self, other: "Settings", *, costs: bool, coverage: bool) -> "Settings":
+        """With the costs and the coverage of another model, if the learner can have them."""
+        names = [name for name, wanted in (("costs", costs), ("coverage", coverage)) if wanted]
+        like = replace(self, **{name: getattr(other, name) for name in names})
+        try:
+            like.estimator()
+        except (ValueError, TypeError):
+            return self
+        return like
+
     def _encoder(self) -> Encoder | None:
         """The encoder, checked."""
         if self.encoder is None:

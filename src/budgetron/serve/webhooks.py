@@ -160,7 +160,7 @@ class Webhooks:
         self._path, self._limits, self._history, self._log = folder / FILE, limits, history, log
         self._lock = threading.Lock()
         self._model: str | None = None  # not started
-        self._senders = {name: self._sender(name, hook) for name, hook in _read(self._path).items()}
+        self._senders = {name: self._sender(name, hook) for name, hook in read(self._path).items()}
 
     def _sender(self, name: str, hook: Webhook) -> Sender:
         return Sender(name, hook, self._history, self._log, self._limits.private_webhooks)
@@ -208,7 +208,7 @@ class Webhooks:
         except addresses.PrivateAddressError as error:
             allow = "start the service with --private-webhooks to allow this"
             raise Problem("private-address", f"{error}: {allow}.") from None
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise Problem("malformed", f"the host of url cannot be found: {error}.") from None
         with self._lock:
             if name not in self._senders:
@@ -240,7 +240,8 @@ class Webhooks:
             self._begin(sender)
 
 
-def _read(path: Path) -> dict[str, Webhook]:
+def read(path: Path) -> dict[str, Webhook]:
+    """The webhooks in a file; none if there is no file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Webhook])
     except FileNotFoundError:

@@ -53,6 +53,7 @@ class Writer(threading.Thread):
         self.model, self.log, self.limits, self.work = model, log, model.limits, model.work
         self.archive = archive
         self._snapshot_log = log.state.counts["log"].bytes
+        self._dropped = log.state.dropped  # kept rows, as far as it was told
         self._retry = 0.0  # when a snapshot that failed is tried again
         self._queue: deque[Job] = deque()
         self._running: set[str] = set()
@@ -220,6 +221,7 @@ class Writer(threading.Thread):
                 answer = encode(job.answer | {"ids": [row.name or number for number, row in numbered]})
             if isinstance(job, Label):
                 group.labelled += job.found
+                group.replaced += [job.key] if job.again and job.key else []
             if job.key is not None:
                 group.answers.append(Answer(job.key, job.digest, answer))
             if job.place is not None:
@@ -234,7 +236,9 @@ class Writer(threading.Thread):
             return None
         if stored.digest != job.digest:
             raise Problem("key-reused", "this Idempotency-Key was used for another body: use a new one.")
-        return stored.answer
+        if isinstance(job, Label) and str(job.key).startswith(SERVICE_KEY):
+            job.again = all(self.log.kept_row(key) for key, _ in job.labels)
+        return None if isinstance(job, Label) and job.again else stored.answer
 
     def _look_up(self, job: Label, taken: set[int]) -> None:
         """The rows of a request that brings labels."""
@@ -258,15 +262,20 @@ class Writer(threading.Thread):
 
     def _commit(self, group: Group) -> Problem | None:
         """Write the group. If that fails, nothing is ever written again: the disk is not to be trusted."""
-        began, dropped = time.perf_counter(), self.log.state.dropped
+        began = time.perf_counter()
         try:
             self.log.commit(group)
         except (sqlite3.Error, OSError) as error:
             return self.stop(f"the log could not be written: {error}")
         self.work.commits.add(time.perf_counter() - began)
-        if len(str(self.log.state.dropped)) > len(str(dropped)) or self.log.state.dropped > dropped == 0:
-            self.model.notify("rows dropped", {"dropped": self.log.state.dropped})  # at 1, 10, 100, ...
+        self.tell_dropped()
         return None
+
+    def tell_dropped(self) -> None:
+        """Tell of kept rows that were dropped, when they are 1, 10, 100, ..."""
+        told, self._dropped = self._dropped, self.log.state.dropped
+        if len(str(self._dropped)) > len(str(told)) or self._dropped > told == 0:
+            self.model.notify("rows dropped", {"dropped": self._dropped})
 
     def stop(self, why: str) -> Problem:
         """Learn nothing from now on; returns what jobs get."""
@@ -321,6 +330,7 @@ class Writer(threading.Thread):
             return Problem("internal", f"the snapshot cannot be read: {error}")
         told: dict[str, Any] = {"to": change.to, "replayed": done.replayed, "refused": done.refused}
         told |= {} if change.name is UNSET else {"challenger": change.name}
+        told |= {} if change.new_name is UNSET else {"new_name": change.new_name}
         answer = encode({"version": version + 1} | told)
         group = Group(requests=[LoggedRequest(version, 1, CHANGED, "", change.body)])
         if job.key is not None:
@@ -397,6 +407,7 @@ class Writer(threading.Thread):
         if version > self.work.snapshot_version and not self.limits.keep_log:
             wanted = max(self.archive.oldest(oldest), self.log.beyond(self.limits.log_bytes))
             self.log.remove(min([oldest, wanted, *needed]))
+            self.tell_dropped()
 
 
 def _refused_by_the_one_asked(jobs: Sequence[Learn], found: dict[str, Lessons]) -> bool:

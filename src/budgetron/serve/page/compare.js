@@ -11,12 +11,13 @@ export const redrawComparison = () => chart?.build();
 // `known`: the answer of /comparison; with less than two models there is nothing to compare.
 export function showComparison(known, champion) {
   const models = known?.models || [], names = models.map((each) => each.name);
+  if (!names.includes(champion)) [champion] = names; // the alias is of a model that learns other rows
   at("compare").hidden = names.length < 2;
   if (names.length < 2) return;
   const targets = known.error !== "rate of mistakes";
   const write = targets ? figure : percent;
   chart ||= new Chart(at("versus"), columns, [], { title: "Beside each other", note: "", format: write, axis: brief, height: 220 });
-  const key = names.join("\n") + champion;
+  const key = [...names, champion, known.windows.rows].join("\n");
   if (chart.key !== key) {
     Object.assign(chart, { key });
     chart.name("Beside each other", `${known.error}, by window of ${count(known.windows.rows)} rows`, write, targets ? brief : wholePercent);

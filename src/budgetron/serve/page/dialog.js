@@ -13,7 +13,6 @@ export function confirm(title, text, verb, fields, action, grave = false) {
   const inputs = fields.map(({ name, label, type = "text", value = "", ...more }) => {
     const input = make("input", { name, type, autocomplete: "off", spellcheck: false, ...more });
     if (type !== "checkbox") input.value = value;
-    if (more.pattern !== undefined) input.pattern = more.pattern.replace(/[^\w]/g, "\\$&");
     return [input, make("label", { className: type }, ...(type === "checkbox" ? [input, label] : [label, input]))];
   });
   at("ask-fields").replaceChildren(...inputs.map(([, label]) => label));

@@ -236,9 +236,10 @@ async function describe(signal) {
   at("freeze").textContent = now.description.frozen ? "Thaw …" : "Freeze …";
   showFields(now.description.columns_of_records);
   showRare(now.description.metrics.rare);
-  const kept = await (await ask(path("snapshots"), { headers: headers(), signal })).json();
+  const leads = !now.description.replica; // a replica is asked for neither
+  const kept = leads ? await (await ask(path("snapshots"), { headers: headers(), signal })).json() : { snapshots: [] };
   showSnapshots(kept, now.description.task, (snapshot) => actions.rollBack(snapshot));
-  const together = list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));
+  const together = leads && list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));
   const champion = list.aliases.champion || now.description.challenger_of || model;
   showComparison(together ? await (await ask(path("comparison"), { headers: headers(), signal })).json() : null, champion);
   const weighed = now.description.has_importances;
