@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from budgetron import Encoder
 from budgetron.records.encoding import BLOCK, LONGEST
-from budgetron.records.periods import place_in_period
+from budgetron.records.periods import PERIODS, place_in_period
 from budgetron.records.reading import from_dicts
 from budgetron.records.table import joined
 from budgetron.records.values import RefusedValueError
@@ -231,7 +231,7 @@ def test_long_names_and_texts_are_hashed():
 STABLE = """
 import numpy as np
 from budgetron import Encoder
-from budgetron.records.periods import place_in_period
+from budgetron.records.periods import PERIODS, place_in_period
 from budgetron.records.reading import from_dicts
 encoding = Encoder(most_columns=40, most_values=2).build()
 rows = [{f"c{i % 17}": f"v{i}", "n": i, "w\\u00df": 0.1 * i} for i in range(200)]
@@ -461,3 +461,13 @@ def test_rows_that_are_not_learned_do_not_change_the_order_of_columns(encoder, r
         if is_learned:
             single.encode_one(row)
     assert whole.state() == single.state()
+
+
+@pytest.mark.parametrize("part", ["day", "week", "year"])
+def test_equal_places_have_equal_bits(part):
+    moments = np.arange(1_772_000_000 // 3600, 1_772_000_000 // 3600 + 9000) * 3600.0
+    length, start = PERIODS[part]
+    angle = np.mod(moments + start, length) * (2 * np.pi / length)
+    np.testing.assert_array_equal(
+        place_in_period(moments, part), np.column_stack([np.sin(angle), np.cos(angle)])
+    )

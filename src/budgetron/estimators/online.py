@@ -34,7 +34,7 @@ from budgetron.model.conformal import checked_coverage
 from budgetron.model.decisions import CostedLabels, checked_costs
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels, Scored, core_codes
-from budgetron.model.model import Model
+from budgetron.model.model import DEVICES, Model
 from budgetron.parts.tasks import Labels, Targets, Task
 from budgetron.records.encoder import Encoder
 from budgetron.records.encoding import Encoding
@@ -224,7 +224,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         y = plain_numbers(y) if type(y) is list else y
         if rows is None or type(y) is not np.ndarray or y.shape != (rows.shape[0],):
             return None
-        if is_single(fitted, rows) and self.__dict__.get("class_weight") is None and self.coverage is None:
+        if is_single(fitted, rows) and self._learns_plainly(fitted):
             number, scores = fitted.answers.number_of(y), np.empty((1, fitted.outputs))
             if number is not None and fitted.model.learn_row(rows, number, scores):
                 return [Scored(scores, fitted.n_labels)]
@@ -239,6 +239,11 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         outcome = fitted.learn(batch, self._class_weight)
         self.fitted_ = outcome.fitted
         return outcome.checked()
+
+    def _learns_plainly(self, fitted: Fitted) -> bool:
+        """Whether `_equipped` changes nothing, so that a row can be learned at once."""
+        plain = self.coverage is None and self.__dict__.get("class_weight") is None
+        return plain and self.device == fitted.model.device
 
     @property
     def _threads(self) -> int:
@@ -312,8 +317,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
             fitted = self._known()
-            plain = self._class_weight is None and self.coverage is None
-            if fitted is None or not plain or not fitted.learn_one(x, y):
+            if fitted is None or not self._learns_plainly(fitted) or not fitted.learn_one(x, y):
                 self._learn([one_row(fitted, x)], [y])
         return self
 
@@ -336,7 +340,6 @@ class Coded(NamedTuple):
     known: int = 0
 
 
-DEVICES = "cpu", "cuda"
 OF_Y = "of y"
 """Stands for the classes that y has."""
 

@@ -20,6 +20,7 @@ from budgetron.learners.learner import Floats, Learner
 from budgetron.model.whole_calls import WholeCalls
 from budgetron.parts.tasks import Labels, Task
 
+DEVICES = "cpu", "cuda"
 _FIRST = "widened.from"  # in the state of a model that was widened
 
 
@@ -140,7 +141,7 @@ class Model:
         if task.outputs > self.task.outputs == 1:
             self.learner.check(Labels(3))  # raises if it takes two classes
         dates = tuple(column for column in aside if self.n_features <= column < n_features)
-        if dates and self.engine.set_aside(list(dates)):
+        if dates and self.device == "cpu" and self.engine.set_aside(list(dates)):
             self.aside += dates
         self.engine.widen(int(n_features), task.outputs)
         self.n_features, self.task = int(n_features), task
@@ -298,7 +299,9 @@ class Model:
         )
 
     def on(self, device: str) -> Self:
-        """The same model on another device."""
+        """The same model on another device; this one, if it is there."""
+        if device == self.device:
+            return self
         state = self.state()
         return self.restored(self.learner, self.task, self.n_features, self.dtype, self.seed, state, device)
 

@@ -18,9 +18,9 @@ NEAR = 0.01  # places of a period that are nearer are the same
 def place_in_period(moments: npt.NDArray[Any], part: str) -> npt.NDArray[np.float64]:
     """Sine and cosine of the place of each moment in a period."""
     length, start = PERIODS[part]
-    share = (moments + start) * (1 / length)
-    share -= np.floor(share)  # a quarter of the time of np.mod
-    angle = share * (2 * np.pi)
+    since = moments + start
+    since = since - np.floor(since / length) * length  # np.mod takes longer
+    angle = since * (2 * np.pi / length)
     places = np.empty((*angle.shape, 2))
     np.sin(angle, out=places[..., 0])
     np.cos(angle, out=places[..., 1])

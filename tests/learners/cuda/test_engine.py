@@ -14,6 +14,7 @@ from benchmarks.card import differences, estimator, learned, learners, rows_of
 from budgetron import (
     OGD,
     AdaGrad,
+    Dated,
     DivergedError,
     Gaussian,
     Identity,
@@ -33,6 +34,7 @@ from budgetron import (
     auto,
     load,
     rbp,
+    to_c,
 )
 from budgetron.learners.cuda import arrays, engine
 from budgetron.learners.cuda.arrays import Arrays
@@ -107,6 +109,38 @@ def test_one_file_for_both(first, second, learner, task, tmp_path):
     np.testing.assert_allclose(scores(moved, X), scores(whole, X), rtol=1e-9, atol=1e-9)
 
 
+def test_the_next_row_moves_a_model_to_its_device():
+    X, ys = rows_of(100)
+    for learn in ("learn_one", "partial_fit"):
+        model = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X, ys[2])
+        model.set_params(device="cpu")
+        row = (X[0], ys[2][0]) if learn == "learn_one" else (X[:1], ys[2][:1])
+        assert getattr(model, learn)(*row).fitted_.model.device == "cpu"
+
+
+def test_the_twin_is_asked_when_it_is_up_to_date():
+    X, ys = rows_of(500)
+    model = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X, ys[2])
+    state = model.fitted_.model.engine.state  # another thread may learn before the call
+    model.partial_fit(X, ys[2])
+    assert state()["t"] == 1000
+
+
+def test_the_default_is_exported_from_a_card():
+    X, ys = rows_of(200)
+    model = OnlineClassifier(auto(8), random_state=0, device="cuda").fit(X, ys[2])
+    assert "float" in str(to_c(model))
+
+
+def test_dates_are_columns_like_others():
+    X, ys = rows_of(200)
+    rows = [{"x": x[0], "when": f"2026-03-01 {i % 24:02}:00"} for i, x in enumerate(X)]
+    inside = Stacked(Dated(Stacked(STEPS), Stacked(STEPS)), FILTER)  # which learns on the processor
+    model = OnlineClassifier(inside, random_state=0, device="cuda").partial_fit(rows, ys[2])
+    assert model.fitted_.model.aside == ()
+    assert (model.__copy__().predict(rows) == model.predict(rows)).all()
+
+
 @each("learner", [FILTER, STEPS, STACK])
 def test_copies_pickles_and_clones(learner):
     X, ys = rows_of(500)
@@ -138,6 +172,8 @@ def test_one_row_at_a_time_and_explanations(learner):
         model.partial_fit(X[:100], ys[2][:100])
         for x, y in zip(X[100:], ys[2][100:], strict=True):
             model.learn_one(x, y)
+        model.partial_fit(X[:1], ys[2][:1])
+        assert (model.predict(X[:1]) == model.predict(X)[:1]).all()
     assert card.predict_one(X[0]) == native.predict_one(X[0])
     np.testing.assert_allclose(card.predict_proba(X), native.predict_proba(X), atol=1e-9)
     background = X[30:]
@@ -229,7 +265,7 @@ def test_other_learners_are_refused_in_one_sentence(learner):
         OnlineClassifier(learner, device="cuda").fit(X, ys[2])
 
 
-def test_bad_devices_are_one_sentence():
+def test_bad_devices_are_one_sentence(tmp_path):
     X, ys = rows_of(50)
     with refused("device", "tpu"):
         OnlineClassifier(FILTER, device="tpu").fit(X, ys[2])
@@ -237,6 +273,9 @@ def test_bad_devices_are_one_sentence():
     before = scores(model, X)
     with refused("device", "tpu"):
         model.set_params(device="tpu").partial_fit(X, ys[2])
+    model.save(tmp_path / "model")
+    with refused("device", "tpu"):
+        load(tmp_path / "model", device="tpu")
     np.testing.assert_array_equal(scores(model, X), before)
 
 
@@ -249,6 +288,14 @@ def test_too_little_memory_is_said_before_learning(monkeypatch):
     ):
         model.fit(X, ys[2])
     assert not hasattr(model, "fitted_")
+
+
+def test_a_filter_too_large_for_the_card_is_refused_before_learning(monkeypatch):
+    monkeypatch.setattr(Arrays, "most_features", 16.0)
+    X, ys = rows_of(50)
+    with refused("at most 16 features in a filter", "got"):
+        OnlineClassifier(Mapped(FEATURES, Kalman(1.0, drift=0.01)), device="cuda").fit(X, ys[2])
+    OnlineClassifier(STEPS, device="cuda").fit(X, ys[2])
 
 
 def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):

@@ -60,7 +60,7 @@ def freeze(estimator: Any) -> tuple[tree.Formula, Fitted]:
             "set_params(costs=None), and decide by its probabilities."
         )
     fitted = estimator.fitted_.copy()  # other threads may go on learning
-    model = fitted.model
+    model = fitted.model.on("cpu")
     if fitted.labels is not None and not fitted.n_labels:
         raise ValueError("The model knows no label yet, so there is nothing to export: learn a row first.")
     return _Freezing(model).formula(model.learner, model.engine), fitted

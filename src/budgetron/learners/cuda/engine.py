@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,7 +176,14 @@ class CardEngine:
         with self._lock:
             self._freshen()
             alone = isinstance(self._twin, _core.Outside)
-            return getattr(self._twin.inner if alone else self._twin, name)
+            found = getattr(self._twin.inner if alone else self._twin, name)
+        return partial(self._held, found) if callable(found) else found
+
+    def _held(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """A call of the twin, while no other thread learns."""
+        with self._lock:
+            self._freshen()
+            return call(*arguments)
 
     @property
     def outputs(self) -> int:
@@ -266,7 +274,7 @@ class CardEngine:
         weights = None if weight == 1.0 else np.array([weight])
         learned = self.run(row, np.array([y], dtype=np.float64), weights, out) == 1
         if learned and scores is not None:
-            scores[:] = out[0]
+            scores.reshape(1, -1)[:] = out
         return learned
 
     def score_one(self, x: npt.NDArray[Any], scores: Floats) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_classifier
 
+from budgetron._util import check
 from budgetron._util.errors import ModelFileError
 from budgetron._util.exports import exported
 from budgetron._util.version import __version__
@@ -27,7 +28,7 @@ from budgetron.model.files.described import describe, plain, revive
 from budgetron.model.files.extra import describe_extra, revive_extra
 from budgetron.model.fitted import Fitted
 from budgetron.model.labels import KnownLabels
-from budgetron.model.model import Model
+from budgetron.model.model import DEVICES, Model
 from budgetron.parts.in_python import by_name
 from budgetron.parts.tasks import Labels, Targets
 from budgetron.records.encoder import Encoder
@@ -68,9 +69,9 @@ class ModelFile:
         """The estimator, ready to continue; ``python_parts`` and ``device`` as for `load`."""
         known = by_name("load", python_parts)
         estimator = self._checked(lambda: _revive_estimator(self.description, self.arrays, known))
-        if device != "cpu":
-            fitted = estimator.set_params(device=device).fitted_
-            estimator.fitted_ = replace(fitted, model=fitted.model.on(device))
+        estimator.set_params(device=check.one_of(estimator, "device", device, DEVICES))
+        fitted = estimator.fitted_
+        estimator.fitted_ = replace(fitted, model=fitted.model.on(device))
         return estimator
 
     def _checked(self, build: Callable[[], T]) -> T:
