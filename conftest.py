@@ -11,6 +11,7 @@ Without either, the tests that need data say so and are skipped.
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -44,7 +45,11 @@ def pytest_runtest_call(item):
         mock.patch("tempfile.tempdir", folder),
         mock.patch.dict(os.environ, TMPDIR=folder),
     ):
-        return (yield)
+        try:
+            return (yield)
+        finally:
+            if pyplot := sys.modules.get("matplotlib.pyplot"):
+                pyplot.close("all")  # it warns about many figures
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -23,7 +23,6 @@ from budgetron import (
     fogd,
     load,
     merge,
-    to_c,
 )
 from tests.helpers.cases import each
 
@@ -187,8 +186,6 @@ def test_what_cannot_be_done_with_dates_is_said():
     models = [OnlineClassifier(SMALL, random_state=0).partial_fit(rows, ring(X)) for _ in range(2)]
     with pytest.raises(ValueError, match="met dates in their records"):
         merge(models)
-    with pytest.raises(ValueError, match="columns of dates"):
-        to_c(models[0])
 
 
 def test_it_wants_a_stack():

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from budgetron._util.errors import ROW, DivergedError, note_rows
 from budgetron._util.rows import Matrix, views
 from budgetron._util.threads import watch
-from budgetron.learners.dated import with_all_columns
 from budgetron.learners.engine import Engine
 from budgetron.learners.learner import Floats, Learner
 from budgetron.model.whole_calls import WholeCalls
@@ -175,12 +174,14 @@ class Model:
 
     def _engine(self, task: Task, n_features: int) -> Engine:
         """The engine of the description."""
-        learner = self.learner if self.device == "cpu" else with_all_columns(self.learner)
-        engine: Any = learner.build(task, n_features, self.dtype, self.seed)
         if self.device != "cpu":
             from budgetron.learners.cuda.engine import CardEngine  # it imports CuPy, if it is there
+            from budgetron.learners.dated import with_all_columns  # it imports scikit-learn
 
-            return CardEngine(learner, engine, task, n_features, self.dtype, self.seed)
+            learner = with_all_columns(self.learner)
+            twin = learner.build(task, n_features, self.dtype, self.seed)
+            return CardEngine(learner, twin, task, n_features, self.dtype, self.seed)
+        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
         return WholeCalls(engine) if self.learner.in_python else engine
 
     @property

@@ -48,10 +48,7 @@ class Encoding(Slots):
         mask = np.ones(len(table), np.bool_) if learned is None else learned
         other._meet(table, mask)
         other._read(table, mask)
-        for known in other._known.values():
-            known.kind.settle(self.limits)
-            if known.kind.open:  # too few values: they are counted again
-                known.kind = Kind.of(self.given.get(known.name))
+        other.settle()
         return other
 
     def encode_one(self, record: Mapping[str, Any], grow: bool = True) -> Matrix:

@@ -426,6 +426,13 @@ class Slots:
 
     # ---- saving
 
+    def settle(self) -> None:
+        """Decide what the columns are by the values so far; too few are counted again."""
+        for known in self._known.values():
+            known.kind.settle(self.limits)
+            if known.kind.open:
+                known.kind = Kind.of(self.given.get(known.name))
+
     def state(self) -> dict[str, Any]:
         """The state as plain data, which JSON can hold."""
         columns = [

@@ -100,6 +100,20 @@ def test_missing_values_and_columns_that_came_later(tmp_path):
 
 
 @pytest.mark.parametrize("task", members.TASKS)
+def test_dates_are_seen_by_some_experts_only(task, tmp_path):
+    X, y = members.data(task, 300, features=3)
+    times = [f"2026-03-{1 + i % 28:02} {i % 24:02}:15" for i in range(300)]
+    records = [{"a": a, "b": b, "when": time, "c": c} for (a, b, c), time in zip(X, times, strict=True)]
+    kind = OnlineRegressor if task == "regression" else OnlineClassifier
+    model = kind(auto(size=5), random_state=0).partial_fit(records, y)
+    assert len(np.ravel(model.expert_weights_)) == 6  # the twelve together, and five that see the dates
+    rows = model.encoding_.encode(to_table(records), grow=False)[0]
+    scores = one(model, rows, tmp_path)[1]
+    wanted = members.scores(model, records)
+    assert abs(scores - wanted).max() <= 1e-12 * max(1, abs(wanted).max())
+
+
+@pytest.mark.parametrize("task", members.TASKS)
 def test_cells_and_neighbours_of_missing_values_and_late_columns(task, tmp_path):
     X, y = members.data(task, 120, features=4)
     X[:, 0] = np.round(3 * X[:, 0])  # whole numbers: each is a bin

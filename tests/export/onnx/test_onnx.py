@@ -46,7 +46,6 @@ pytest.importorskip("onnx", reason="needs onnx")
 from onnx.reference import ReferenceEvaluator
 
 from budgetron.export.onnx import to_onnx
-from budgetron.learners.dated import with_all_columns
 
 ALL = members.exportable()
 PLAIN = (
@@ -280,8 +279,7 @@ def seconds(moment):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_records(dtype):
-    learner = with_all_columns(auto(size=6).composition())
-    model = OnlineClassifier(learner, random_state=0, encoder=Encoder(decide_after=20))
+    model = OnlineClassifier(auto(size=6), random_state=0, encoder=Encoder(decide_after=20))
     model.partial_fit(RECORDS, ["ok", "bad", "ok", "odd"] * 10)
     records = [*RECORDS, {"amount": 3.0}, {"country": "unknown"}, {"when": dt.datetime(1960, 5, 5)}]
     columns = {
@@ -295,12 +293,6 @@ def test_records(dtype):
     arrays = {name: np.array(values, types.get(name, object))[:, None] for name, values in columns.items()}
     tolerance = 1e-12 if dtype is np.float64 else 1e-3  # float32 rounds a date to two minutes
     compare(model, answers(to_onnx(model, dtype), arrays), records, tolerance)
-
-
-def test_the_default_with_a_date_is_refused_by_name():
-    model = OnlineClassifier(auto(size=3)).partial_fit(RECORDS, [0, 1] * 20)
-    with pytest.raises(ValueError, match=r"^The learner Dated cannot be exported, once it has"):
-        to_onnx(model)
 
 
 def test_records_with_onnxruntime():

@@ -67,6 +67,16 @@ static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   $learner;
 $back}
 """
+NARROW = """
+static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
+  ${p}_real few[$columns];
+  for (int j = 0; j < $columns; ++j) few[j] = x[$kept[j]];
+$before  $learner;
+}
+"""
+BEFORE = """  ${p}_real before[$columns];
+  for (int j = 0; j < $columns; ++j) before[j] = raw[$kept[j]];
+"""
 MIXTURE = """
 static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   ${p}_real l[$outputs];
@@ -306,6 +316,15 @@ class Formulas(tree.Writer):
             back = s.text(BACK, mean=formula.mean, deviation=formula.deviation)
         arrays = {"shift": formula.shift, "factor": formula.factor}
         return s.function("f", SCALED, clipped=clipped, back=back, **arrays, **words)
+
+    def narrow(self, formula: tree.Narrow) -> str:
+        s, outer = self.source, self.columns
+        self.columns = len(formula.kept)
+        words = {"kept": s.table("int", formula.kept), "columns": self.columns, "raw": self._raw(formula)}
+        words["learner"] = self.call(formula.learner, "few", "before", "f")
+        before = s.text(BEFORE, **words) if tree.looks_at_rows(formula) else ""
+        self.columns = outer
+        return s.function("f", NARROW, before=before, **words)
 
     def mixture(self, formula: tree.Mixture) -> str:
         experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))

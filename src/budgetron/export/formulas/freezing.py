@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def freeze_map(features: FeatureMap) -> pieces.Features:
 class _Freezing:
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.columns = model.n_features  # of the rows that the learner sees
         self._maps: dict[int, tuple[Any, pieces.Features]] = {}  # learners may share a map
 
     def formula(self, learner: Learner, native: Any) -> tree.Formula:
@@ -97,19 +99,20 @@ class _Freezing:
             return self._scaled(learner, native)
         if isinstance(learner, Dated) and not native.awake:
             return self.formula(learner.learner, native.inner)
+        if isinstance(learner, Dated):
+            return self._mixture([learner.learner, *learner.beside.learners], native.inner)
         if isinstance(learner, Stacked):
-            return self._mixture(learner, native)
-        about = ", once it has columns of dates" if isinstance(learner, Dated) else ""
-        raise ValueError(f"The learner {type(learner).__name__} cannot be exported{about}.")
+            return self._mixture(learner.learners, native)
+        raise ValueError(f"The learner {type(learner).__name__} cannot be exported.")
 
     def _expansion(self, kernel: Kernel, native: Any) -> tree.Expansion:
-        vectors, coef = native.support_vectors(self.model.n_features), native.dual_coef()
+        vectors, coef = native.support_vectors(self.columns), native.dual_coef()
         if not len(vectors):
-            vectors, coef = np.zeros((1, self.model.n_features)), np.zeros((len(coef), 1))
+            vectors, coef = np.zeros((1, self.columns)), np.zeros((len(coef), 1))
         return tree.Expansion(pieces.known_kernel(kernel), vectors, coef)
 
     def _dual_space(self, learner: Kernelized, native: Any) -> tree.Mixture:
-        frequencies = _core.moved_frequencies(native, self.model.n_features)
+        frequencies = _core.moved_frequencies(native, self.columns)
         moved = tree.Weighted(pieces.Features((pieces.Fourier(frequencies),)), _core.moved_coef(native))
         return tree.Mixture((self._expansion(learner.kernel, native), moved), np.ones(2))
 
@@ -170,7 +173,7 @@ class _Freezing:
 
     def _features(self, description: Any, native: Any) -> pieces.Features:
         if id(native) not in self._maps:
-            features = pieces.features_of(description, native, self.model.n_features)
+            features = pieces.features_of(description, native, self.columns)
             self._maps[id(native)] = native, features
         return self._maps[id(native)][1]
 
@@ -180,7 +183,7 @@ class _Freezing:
             for name, v in native.state().items()
             if name.startswith("scaled.")
         }
-        shift, factor = _scales(state, self.model.n_features)
+        shift, factor = _scales(state, self.columns)
         clip, missing = getattr(learner, "clip", LARGEST), isinstance(learner, Standardised)
         inner = self.formula(learner.learner, native.inner)
         if "target.count" not in state:
@@ -189,9 +192,18 @@ class _Freezing:
         deviation = float(np.sqrt(squares / count)) if squares > 0 else 1.0
         return tree.Scaled(inner, shift, factor, clip, missing, float(mean), deviation)
 
-    def _mixture(self, learner: Stacked, native: Any) -> tree.Mixture:
-        parts = zip(learner.learners, native.experts, strict=True)
-        experts = tuple(self.formula(part, expert) for part, expert in parts)
+    def _narrow(self, learner: Learner, native: Any) -> tree.Narrow:
+        outer, self.columns = self.columns, len(native.kept)
+        inner = self.formula(learner, native.inner)
+        self.columns = outer
+        return tree.Narrow(inner, np.array(native.kept, dtype=np.int64))
+
+    def _mixture(self, learners: Sequence[Learner], native: Any) -> tree.Mixture:
+        parts = zip(learners, native.experts, strict=True)
+        experts = tuple(
+            self._narrow(part, expert) if isinstance(expert, _core.Narrowed) else self.formula(part, expert)
+            for part, expert in parts
+        )
         state, task = native.state(), self.model.task
         weights, biases = np.split(state["stacked.weights"], [len(experts)])
         if not hasattr(task, "n_classes"):
@@ -201,7 +213,7 @@ class _Freezing:
         [rows] = state["stacked.rows"]
         roots = np.sqrt(state["stacked.squares"] / max(rows, 1))
         factors = np.divide(1, roots, out=np.zeros(len(experts)), where=roots > 0)
-        factors[[part.probabilistic for part in learner.learners]] = 1
+        factors[[part.probabilistic for part in learners]] = 1
         clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
         bends, slopes = tuple(native.bends().tolist()), tuple(native.slopes().tolist())
         return tree.Mixture(experts, weights, biases, factors, first.n_classes, clip, bends, slopes)

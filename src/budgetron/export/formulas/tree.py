@@ -206,6 +206,14 @@ class Scaled:
 
 
 @dataclass(frozen=True, eq=False)
+class Narrow:
+    """The scores of rows of the ``kept`` columns alone."""
+
+    learner: Formula
+    kept: Whole
+
+
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """f_c(x) = biases[c] + sum_i weights[i] l_ic, l the scores of the experts.
 
@@ -229,7 +237,7 @@ class Mixture:
         return list(zip((-np.diff(self.slopes)).tolist(), self.bends, strict=True))
 
 
-Formula = Expansion | Weighted | Celled | Nearest | Scaled | Mixture
+Formula = Expansion | Weighted | Celled | Nearest | Scaled | Narrow | Mixture
 
 
 def looks_at_rows(formula: Formula) -> bool:
@@ -240,7 +248,7 @@ def looks_at_rows(formula: Formula) -> bool:
         return formula.unscaled
     if isinstance(formula, Mixture):
         return any(looks_at_rows(expert) for expert in formula.experts)
-    return isinstance(formula, Scaled) and looks_at_rows(formula.learner)
+    return isinstance(formula, Scaled | Narrow) and looks_at_rows(formula.learner)
 
 
 # ---- their writers

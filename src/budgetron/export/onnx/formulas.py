@@ -53,6 +53,13 @@ class Formulas(tree.Writer):
             return f
         return g.add("Add", g.times(f, 1, formula.deviation), g.numbers(formula.mean))
 
+    def narrow(self, formula: tree.Narrow, x: str) -> str:
+        g, kept, outer = self.graph, self.graph.constant(formula.kept), self._raw
+        self._raw = outer and g.add("Gather", outer, kept, axis=1)
+        f = self.write(formula.learner, g.add("Gather", x, kept, axis=1))
+        self._raw = outer
+        return f
+
     def celled(self, formula: tree.Celled, x: str) -> str:
         g, width = self.graph, formula.entries.shape[1]
         x = (self._raw or x) if formula.cells.unscaled else x
