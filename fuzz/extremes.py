@@ -114,6 +114,7 @@ NAMED: dict[str, Callable[[random.Random], Any]] = {
     "covariance": lambda draw: draw.choice(["full", "full", "diagonal"]),
     "selection": lambda draw: draw.choice(["first", "steps", "uniform", "leverage"]),
     "size": lambda draw: draw.choice([1, 2, 5]),
+    "wide": lambda draw: draw.choice([0, 0, 3]),
     "gamma": lambda draw: draw.choice(
         ["scale", "auto", "0.25/d", positive(draw), positive(draw), positive(draw)]
     ),

@@ -32,10 +32,10 @@ EXPERTS = (
     "recruited tiles",
     "bins and pairs of bins",
     "inputs, forgets fast",
-    "Fourier, forgets slowly",
     "bins, forgets fast",
     "neighbours",
     "inputs, forgets slowly",
+    "neighbours, raw columns",
 )
 """The experts of ``auto`` in their order."""
 

@@ -81,8 +81,10 @@ class Bins final : public CellMap {
       const bool stays = ranges_.known(j) && (by_value_[j] != 0 ? surely_few(j, now) : !ranges_.moved(j, rows, now));
       if (stays) continue;
       const std::vector<double> sorted = rows.sorted(j);
-      const bool codes = ranges_.known(j) && by_value_[j] != 0;
-      if (!codes || !few_whole_numbers(unique(sorted), sorted.size())) draw_column(j, sorted);
+      const bool known = ranges_.known(j), codes = known && by_value_[j] != 0;
+      if (codes && few_whole_numbers(unique(sorted), sorted.size())) continue;
+      draw_column(j, sorted);
+      if (known && !codes) ranges_.forget(j);
     }
   }
 

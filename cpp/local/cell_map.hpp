@@ -46,7 +46,8 @@ class CellMap : public Part {
   virtual Counter cells_each() const { return 0; }
 };
 
-// Knows when a column has moved: more than half of the kept values lie outside of the range that was known.
+// Knows when a column has moved: more than half of the kept values lie outside of the range that was known. Some of
+// them are from before the move. So no range is known then, and the column is followed again when all of them are new.
 class KnownRanges {
  public:
   void widen(std::size_t columns) {
@@ -57,6 +58,10 @@ class KnownRanges {
     if (sorted.empty()) return;
     low_[column] = sorted.front();
     high_[column] = sorted.back();
+  }
+  void forget(std::size_t column) {
+    low_[column] = std::numeric_limits<double>::max();
+    high_[column] = std::numeric_limits<double>::lowest();
   }
   bool known(std::size_t column) const { return low_[column] <= high_[column]; }
   bool moved(std::size_t column, const RecentRows& rows, const RecentRows::Extents& now) const {

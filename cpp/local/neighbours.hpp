@@ -39,10 +39,11 @@ class RecentNeighbours final : public Learner {
   // of a new kind do not make it usual.
   static constexpr std::size_t recalled = 32;
 
-  // `classes` is 0 for targets.
-  RecentNeighbours(std::size_t window, std::size_t k, std::size_t columns, std::size_t classes)
+  // `classes` is 0 for targets. If `raw`, distances are those of rows as they were before any scaling.
+  RecentNeighbours(std::size_t window, std::size_t k, std::size_t columns, std::size_t classes, bool raw)
       : window_(window),
         k_(k),
+        raw_(raw),
         columns_(std::min(columns, most_columns)),
         first_classes_(classes),
         classes_(classes),
@@ -54,10 +55,11 @@ class RecentNeighbours final : public Learner {
   void keep_average(double) override { throw std::invalid_argument("Neighbours has no f to average."); }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
+    const Rows seen = seen_of(rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double weight = weights.empty() ? 1 : weights[i];
       if (!moderate(y[i])) return i;
-      look(rows[i], work_, scores.subspan(i * outputs_, outputs_));
+      look(seen[i], work_, scores.subspan(i * outputs_, outputs_));
       if (weight != 0) store(work_.row, {coded(y[i]), std::min(weight, largest), work_.missing});
     }
     return rows.size();
@@ -65,7 +67,8 @@ class RecentNeighbours final : public Learner {
 
   void scores(const Rows& rows, std::span<double> out) const override {
     Work work(k_);
-    for (std::size_t i = 0; i < rows.size(); ++i) look(rows[i], work, out.subspan(i * outputs_, outputs_));
+    const Rows seen = seen_of(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) look(seen[i], work, out.subspan(i * outputs_, outputs_));
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
@@ -118,7 +121,7 @@ class RecentNeighbours final : public Learner {
   const std::vector<double>& first() const { return first_; }
 
   KeptRows kept_rows() const override {
-    KeptRows kept{columns_, {}};
+    KeptRows kept{columns_, {}, raw_};
     for (std::size_t age = 0; age < std::min(stored_.size(), most_recalled); ++age)
       for (std::size_t j = 0; j < columns_; ++j) kept.values.push_back(value(slot_of(age), j));
     return kept;
@@ -127,8 +130,9 @@ class RecentNeighbours final : public Learner {
   // The mean distance to the nearest rows.
   void novelty(const Rows& rows, std::span<double> out) const override {
     Work work(recalled);
+    const Rows seen = seen_of(rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      read(rows[i], work);
+      read(seen[i], work);
       find(work);
       out[i] = mean_distance(work);
     }
@@ -152,11 +156,11 @@ class RecentNeighbours final : public Learner {
   std::vector<Neighbour> nearest(const Rows& one, std::size_t most) const override {
     Work work(most);
     if (most == 0) return {};
-    read(one[0], work);
+    read(seen_of(one)[0], work);
     find(work);
     std::vector<Neighbour> near;
     for (const Near& each : work.near) {
-      near.push_back({std::sqrt(each.distance), std::vector<double>(columns_), {stored_[each.slot].label}, {}});
+      near.push_back({std::sqrt(each.distance), std::vector<double>(columns_), {stored_[each.slot].label}, {}, raw_});
       for (std::size_t j = 0; j < columns_; ++j) near.back().row[j] = value(each.slot, j);
     }
     return near;
@@ -192,6 +196,7 @@ class RecentNeighbours final : public Learner {
   };
 
   bool is_labelled() const { return classes_ > 0; }
+  Rows seen_of(const Rows& rows) const { return raw_ ? rows.original() : rows; }
   double coded(double y) const { return classes_ != 2 ? y : y > 0 ? 1 : 0; }
   // The newest row has age 0.
   std::size_t slot_of(std::size_t age) const {
@@ -384,7 +389,9 @@ class RecentNeighbours final : public Learner {
     return true;
   }
 
-  std::size_t window_, k_, columns_, first_classes_, classes_, outputs_;
+  std::size_t window_, k_;
+  bool raw_;
+  std::size_t columns_, first_classes_, classes_, outputs_;
   std::vector<double> first_;  // for every output, 1 if it is one of two first classes that became more; else empty
   std::vector<Tile> tiles_;
   std::vector<Stored> stored_;  // by slot

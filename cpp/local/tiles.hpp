@@ -79,7 +79,10 @@ class Tiles final : public CellMap {
     for (std::size_t j = 0; j < columns_; ++j) {
       if (!ranges_.moved(j, rows, now)) continue;
       moved[j] = rows.sorted(j);
-      ranges_.learn(j, moved[j]);
+      if (ranges_.known(j))
+        ranges_.forget(j);
+      else
+        ranges_.learn(j, moved[j]);
       any = true;
     }
     if (!any) return;

@@ -72,7 +72,7 @@ class Narrowed final : public Learner {
   }
   std::vector<Neighbour> nearest(const Rows& one, std::size_t most) const override {
     std::vector<Neighbour> near = learner_->nearest(Seen(*this, one).rows, most);
-    for (Neighbour& each : near) each.row = whole(each.row, 0);
+    for (Neighbour& each : near) each.row = whole(each.row, each.original ? NAN : 0);
     return near;
   }
   Recollection recollection() const override { return learner_->recollection(); }

@@ -153,7 +153,7 @@ class ExpansionLearner : public Learner {
     const KernelRow row = kernel_rows.at(0);
     std::vector<Neighbour> near;
     for (const std::size_t i : nearest(row, most)) {
-      near.push_back({distance(row.kxx, row.k[i], i), std::vector<double>(f_.features()), {}, {}});
+      near.push_back({distance(row.kxx, row.k[i], i), std::vector<double>(f_.features()), {}, {}, false});
       f_.support().copy(i, near.back().row);
       for (std::size_t c = 0; c < outputs(); ++c)
         near.back().shares.push_back(f_.output(c)[i] / f_.output_divisor() * row.k[i]);

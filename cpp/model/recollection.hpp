@@ -17,12 +17,13 @@ struct KeptRows {
   bool empty() const { return values.empty(); }
 };
 
-// A kept row or a support vector near another row.
+// A kept row or a support vector near another row, in the same unit.
 struct Neighbour {
   double distance;
   std::vector<double> row;
   std::vector<double> label;   // one number, if labels or targets are kept
   std::vector<double> shares;  // of a support vector, in each score
+  bool original = false;
 };
 
 // What novelty is measured by; a stack asks the expert whose is greatest.

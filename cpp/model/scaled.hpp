@@ -97,7 +97,8 @@ class Scaled final : public Learner {
     std::vector<Neighbour> near;
     each_block(one, [&](const Rows& block, std::size_t) { near = learner_->nearest(block, most); });
     for (Neighbour& each : near) {
-      unscale(each.row);
+      if (!each.original) unscale(each.row);
+      each.original = true;
       if (!target_) continue;
       for (double& v : each.label) v = target_->unscaled(v);
       for (double& v : each.shares) v *= target_->deviation();

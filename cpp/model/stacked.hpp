@@ -5,7 +5,8 @@
 //   p = softmax_c(sum_i w_i l_ic + b_c);  v = d log p_y / d(w, b);  h = p_y / (1 - p_y);  g = P v
 //   (w, b) += c g / (1 + c max(h, 1/4) v'g);  P -= c h g g' / (1 + c h v'g)
 //
-// Two classes have one bias, on the margin. For targets: a Kalman filter on the experts' predictions.
+// Two classes have one bias, on the margin. Then the scores are calibrated (calibration.hpp). For targets: a Kalman
+// filter on the experts' predictions.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "input/rows.hpp"
 #include "linalg/limits.hpp"
 #include "linalg/posterior.hpp"
+#include "model/calibration.hpp"
 #include "model/learner.hpp"
 #include "model/noise.hpp"
 #include "model/outside.hpp"
@@ -43,13 +45,13 @@ class Stacked : public Learner {
     return sum;
   }
   void begin() final {
-    for (const auto& expert : experts_) expert->begin();
-    filter_.begin(w_.size());
+    experts_[0]->begin();
+    begin_others();
   }
   // The same if the first expert has learned rows already, and nothing else has.
   void begin_others() {
     for (std::size_t e = 1; e < experts_.size(); ++e) experts_[e]->begin();
-    filter_.begin(w_.size());
+    begin_filter();
   }
   // Scores are at first those of the first expert.
   void trust_first() {
@@ -101,12 +103,16 @@ class Stacked : public Learner {
       if (done == 0) break;
       first += done;
     }
-    filter_.settle();
+    settle();
     return first;
   }
 
   void scores(const Rows& rows, std::span<double> out) const final {
-    each_row(rows, [&](std::size_t i, Vector l) { combine(l, out.subspan(i * outputs_, outputs_)); });
+    each_row(rows, [&](std::size_t i, Vector l) {
+      const auto f = out.subspan(i * outputs_, outputs_);
+      combine(l, f);
+      calibrate(f);
+    });
   }
 
   // Those of the expert that keeps rows as they were before they were scaled, or else of the first that keeps any.
@@ -124,9 +130,11 @@ class Stacked : public Learner {
   std::vector<double> usual_novelty() const final { return keenest().usual_novelty(); }
   std::size_t sharing() const final { return experts_.size(); }
   void shares(const Rows& rows, std::span<double> out) const final {
+    std::vector<double> f(outputs_);
     each_row(rows, [&](std::size_t i, Vector l) {
       const auto own = out.subspan(i * l.size(), l.size());
-      for (std::size_t j = 0; j < l.size(); ++j) own[j] = w_[j / outputs_] * l[j];
+      combine(l, f);
+      for (std::size_t j = 0; j < l.size(); ++j) own[j] = factor(f[j % outputs_]) * w_[j / outputs_] * l[j];
     });
   }
 
@@ -141,7 +149,7 @@ class Stacked : public Learner {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_) + bytes_of(groups_) + bytes_of(past_));
+    io.scratch(sizeof *this + bytes_of(experts_) + bytes_of(l_) + bytes_of(f_) + bytes_of(groups_) + bytes_of(past_));
     const bool ends = w_.size() > experts_.size();  // with biases
     io.field("stacked.weights", w_, {Merged::Own, ends ? OfOutputs::Last : OfOutputs::None, true, w_.size()});
     io.field("stacked.losses", losses_, {Merged::Sum});
@@ -178,10 +186,19 @@ class Stacked : public Learner {
 
   // The logits or predictions l (experts x outputs) of row i, from the scores F of the experts on n rows.
   virtual void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const = 0;
-  // The stack's scores from those.
+  // The stack's scores from those, before they are calibrated.
   virtual void combine(Vector l, std::span<double> f) const = 0;
-  // Learns row i, which is x, from l_ and the scores f made of it.
+  // What such a score is multiplied by.
+  virtual double factor(double) const { return 1; }
+  // Learns row i, which is x, from l_, f_ made of it, and the calibrated scores f.
   virtual void learn(const Row& x, Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) = 0;
+  virtual void begin_filter() { filter_.begin(w_.size()); }
+  // The end of a batch.
+  virtual void settle() { filter_.settle(); }
+
+  void calibrate(std::span<double> f) const {
+    for (double& v : f) v *= factor(v);
+  }
 
   Vector scores_of(Vector F, std::size_t n, std::size_t expert, std::size_t i) const {
     return F.subspan((expert * n + i) * outputs_, outputs_);
@@ -215,7 +232,7 @@ class Stacked : public Learner {
   std::vector<double> w_;       // of the experts, then the biases
   std::vector<double> losses_;  // of the experts, weighted sums
   double learned_ = 0;          // the sum of the weights
-  std::vector<double> l_;       // of the present row: experts x outputs
+  std::vector<double> l_, f_;   // of the present row: experts x outputs; its scores before they are calibrated
 
  private:
   // Rows to be learned, and where the scores go: those of the stack, and those of the experts.
@@ -306,6 +323,8 @@ class Stacked : public Learner {
       const auto f = block.scores.subspan(i * outputs_, outputs_);
       read(block.F, block.stride, i, l_);
       combine(l_, f);
+      f_.assign(f.begin(), f.end());
+      calibrate(f);
       const double weight = block.weights.empty() ? 1 : block.weights[i];
       if (weight != 0) learn(block.rows[i], block.F, block.stride, i, f, block.y[i], std::min(weight, largest));
     }
@@ -351,8 +370,11 @@ class StackedLabels final : public Stacked {
       : Stacked(std::move(experts), classes == 2 ? 1 : classes, classes == 2 ? 1 : classes, start, drift),
         logits_(std::move(logits)),
         squares_(experts_.size()),
+        calibration_(start, drift),
         first_(classes),
         counted_(static_cast<double>(outputs_)) {}
+
+  const Calibration& calibration() const { return calibration_; }
 
   // The margin's bias b becomes -b/2 and b/2. Logits keep their unit: they are centred over the first classes, and
   // those of two classes, which halve, are clipped at half the limit and counted as before.
@@ -362,6 +384,7 @@ class StackedLabels final : public Stacked {
       w_[experts_.size()] = 0 - w_.back();
       filter_.split_last();
       largest_logit_ /= 2;
+      calibration_.halve();
       counted_ = 0.5;
     }
     const std::size_t needed = outputs > 1 ? experts_.size() + outputs : w_.size();
@@ -375,15 +398,15 @@ class StackedLabels final : public Stacked {
     io.scratch(bytes_of(p_) + bytes_of(v_));
     io.field("stacked.squares", squares_, {Merged::Sum});
     io.field("stacked.rows", rows_, {Merged::Sum});
+    Prefixed calibration(io, "stacked.calibration.");
+    calibration_.fields(calibration);
   }
   bool consistent() const override {
-    return Stacked::consistent() && squares_.size() == experts_.size() && all_finite(squares_) && rows_ >= 0;
+    return Stacked::consistent() && calibration_.is_consistent() && squares_.size() == experts_.size() &&
+           all_finite(squares_) && rows_ >= 0;
   }
 
  private:
-  // In the step. A row that all experts are sure of, wrongly, has h near 0, and would turn their weights over.
-  static constexpr double least_curvature = 0.25;
-
   // Logits: centred over the classes, divided, clipped.
   void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const override {
     l.resize(experts_.size() * outputs_);
@@ -403,10 +426,22 @@ class StackedLabels final : public Stacked {
     }
   }
 
+  double factor(double f) const override { return calibration_.factor(f); }
+  void begin_filter() override {
+    Stacked::begin_filter();
+    calibration_.begin();
+  }
+  void settle() override {
+    Stacked::settle();
+    calibration_.settle();
+  }
+
   void learn(const Row&, Vector F, std::size_t n, std::size_t i, Vector f, double y, double weight) override {
     const bool two = outputs_ == 1;
     const auto right = static_cast<std::size_t>(two ? y > 0 : y);
-    const double wrong = std::clamp(probabilities(f, right), 1e-12, 1.0);
+    const double said = wrong_of(f, right);
+    calibration_.learn(f_, right, p_, said, weight);
+    const double wrong = wrong_of(f_, right);
     v_.assign(w_.size(), 0.0);
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       const Vector l = Vector(l_).subspan(e * outputs_, outputs_);
@@ -423,6 +458,7 @@ class StackedLabels final : public Stacked {
   }
 
   // Fills p_, the probabilities of more than two classes; returns that of all wrong classes.
+  double wrong_of(Vector f, std::size_t right) { return std::clamp(probabilities(f, right), 1e-12, 1.0); }
   double probabilities(Vector f, std::size_t right) {
     if (outputs_ == 1) return 1 / (1 + std::exp(right == 1 ? f[0] : -f[0]));
     p_.assign(f.begin(), f.end());
@@ -466,6 +502,7 @@ class StackedLabels final : public Stacked {
 
   std::vector<bool> logits_;
   std::vector<double> squares_;  // sums over rows, of experts without logits
+  Calibration calibration_;
   double rows_ = 0;
   std::size_t first_;  // the number of classes when it was built
   double counted_;     // divides a sum of squares over the classes

@@ -334,6 +334,15 @@ NewArray<double> expert_losses(const Stacked& learner) {
   return as_vector(reading(learner, [&] { return learner.expert_losses(); }));
 }
 
+// Of the calibration: where its slope changes, and its slopes.
+NewArray<double> bends(const StackedLabels& learner) {
+  return as_vector(reading(learner, [&] { return learner.calibration().bends(); }));
+}
+
+NewArray<double> slopes(const StackedLabels& learner) {
+  return as_vector(reading(learner, [&] { return learner.calibration().slopes(); }));
+}
+
 template <class Dense, class Sparse>
 void scaled(nb::module_& m, const char* name) {
   using Learning = Scaled<Dense, Sparse>;
@@ -437,7 +446,9 @@ void bind_learners(nb::module_& m) {
       .def("expert_losses", &expert_losses);
   nb::class_<StackedLabels, Stacked>(m, "StackedLabels")
       .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::vector<bool>, std::size_t, double, double>(),
-           "experts"_a, "logits"_a, "classes"_a, "start"_a, "drift"_a);
+           "experts"_a, "logits"_a, "classes"_a, "start"_a, "drift"_a)
+      .def("bends", &bends)
+      .def("slopes", &slopes);
   nb::class_<StackedTargets, Stacked>(m, "StackedTargets")
       .def(nb::init<std::vector<std::shared_ptr<Learner>>, std::size_t, double, double>(), "experts"_a, "columns"_a,
            "start"_a, "drift"_a);

@@ -24,7 +24,8 @@ NewArray<double> numbers(const RecentNeighbours& learner, std::vector<double> (R
 
 void bind_local(nb::module_& m) {
   nb::class_<RecentNeighbours, Learner>(m, "Neighbours")
-      .def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t>(), "window"_a, "k"_a, "columns"_a, "classes"_a)
+      .def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t, bool>(), "window"_a, "k"_a, "columns"_a,
+           "classes"_a, "raw"_a)
       .def_ro_static("most_columns", &RecentNeighbours::most_columns)
       .def("rows", &stored_rows)
       .def("labels", [](const RecentNeighbours& learner) { return numbers(learner, &RecentNeighbours::labels); })

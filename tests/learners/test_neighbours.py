@@ -26,6 +26,7 @@ from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
 from tests.helpers import members
 from tests.helpers.cases import each
+from tests.references import auto
 from tests.references.neighbours import Neighbours as Reference
 
 CLASSES = {"binary": 2, "multiclass": 3, "regression": 0}
@@ -262,3 +263,57 @@ def test_a_file_with_many_classes(tmp_path):
     model = OnlineClassifier(Neighbours(80), random_state=0).partial_fit(X, y)
     model.save(tmp_path / "model")
     assert_array_equal(load(tmp_path / "model").decision_function(X), model.decision_function(X))
+
+
+# ---- raw rows
+
+
+class Raw(auto.Standardised):
+    """The reference, which scales the targets, and shows the learner rows as they are."""
+
+    def scaled(self, x):
+        super().scaled(x)
+        return np.asarray(x, float)
+
+
+@each("task", members.TASKS)
+@each("kind", ["normal", "grid", "missing"])
+def test_raw_rows_are_seen_inside_a_standardised_learner(task, kind):
+    X, y = rows(task, 230, 3, kind=kind)
+    X = X * [1.0, 100.0, 1e-3] + [0, 5, 0]
+    inside = built(task, Standardised(Neighbours(70, 5, raw=True)), 3)
+    own = ("targets",) if task == "regression" else ("labels", CLASSES[task])
+    oracle, expected = Raw(Reference(70, 5, CLASSES[task]), 10.0, own), []
+    for x, label in zip(X, y > 0 if task == "binary" else y, strict=True):
+        expected.append(np.atleast_1d(oracle.score(x)))
+        oracle.learn(x, label)
+    assert_allclose(inside.learn(X, y), expected, rtol=1e-9, atol=1e-12)
+    later = [np.atleast_1d(oracle.score(x)) for x in X[:50]]
+    assert_allclose(inside.scores(X[:50]), later, rtol=1e-9, atol=1e-12)
+    assert (built(task, Standardised(Neighbours(70, 5)), 3).learn(X, y) != expected).any()
+
+
+def test_raw_rows_near_another_are_given_as_they_were():
+    X, y = rows("multiclass", 90, 3)
+    X = X * [1.0, 100.0, 1e-3] + [0, 5, 0]
+    model = OnlineClassifier(Standardised(Neighbours(50, raw=True))).partial_fit(X, y)
+    why = model.explain_one(X[80], samples=4)
+    assert_allclose(list(why.neighbours[0].values.values()), X[80], rtol=1e-6)
+    assert why.neighbours[0].distance == 0
+    alone = OnlineClassifier(Neighbours(50)).partial_fit(X, y)
+    assert_array_equal(model.novelty(X[50:60]), alone.novelty(X[50:60]))
+
+
+@each("task", members.TASKS)
+def test_raw_neighbours_are_saved_and_grow(task, tmp_path):
+    X, y = members.data(task, 120)
+    learner = Standardised(Stacked(Neighbours(40, raw=True), Neighbours(40)))
+    model = members.estimator(task, learner).fit(X[:100], y[:100])
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert members.same_state(loaded.partial_fit(X[100:], y[100:]), model.partial_fit(X[100:], y[100:]))
+
+
+def test_raw_is_true_or_false():
+    with pytest.raises((TypeError, ValueError), match="raw"):
+        OnlineClassifier(Neighbours(raw="yes")).fit([[0.0], [1.0]], [0, 1])

@@ -100,6 +100,8 @@ def assert_same_filter(model, oracle):
     assert_close(covariance(model, "stacked."), P)
     if oracle.task[0] == "labels":
         assert_close(state["stacked.weights"][n:], oracle.b)
+        assert_close(state["stacked.calibration.slopes"], oracle.calibration.slopes)
+        assert_close(covariance(model, "stacked.calibration."), oracle.calibration.P)
 
 
 # ---- against the reference
@@ -270,6 +272,35 @@ def test_probabilities_are_frequencies():
         inside = bins == b
         if inside.sum() > 300:
             assert np.mean(y[2000:][inside] == 1) == pytest.approx(p[inside].mean(), abs=0.07)
+
+
+def test_noisy_labels_bend_the_scores():
+    """A logit has no end; what a row deserves ends at 90 %."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(12_000, 4))
+    chance = 0.1 + 0.8 / (1 + np.exp(-4 * X[:, 0] - 3 * X[:, 1]))
+    y = np.where(rng.random(len(X)) < chance, 1.0, -1.0)
+    expert, off = Mapped(Identity(), Kalman()), {}
+    for learner in (expert, Stacked(expert)):
+        scores = Model(learner, Labels(2), 4, X.dtype, 0).learn(X, y)[2000:, 0]
+        said, right = 1 / (1 + np.exp(-np.abs(scores))), (scores >= 0) == (y[2000:] > 0)
+        bins = np.minimum((10 * said).astype(int), 9)
+        off[type(learner)] = np.abs(np.bincount(bins, said - right)).sum() / len(said)
+    assert off[Mapped] > 0.04
+    assert off[Stacked] < 0.012
+
+
+@each("task", ["binary", "multiclass"])
+def test_calibration_changes_no_prediction(task):
+    X, y = stream(task, 400, 8)
+    learner, oracle = both(task, SETS[-1])
+    _, model = native_scores(task, learner, X, y)
+    trajectory(oracle, X, y)
+    weighed = np.array([oracle.weighed(x) for x in X])
+    scores = model.fitted_.model.scores(X)
+    assert np.abs(scores - weighed).max() > 0.01  # but the scores
+    codes = (weighed[:, 0] >= 0).astype(int) if task == "binary" else weighed.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[codes])
 
 
 # ---- experts that abstain

@@ -143,6 +143,8 @@ FORGED = {
     "stacked.squares": lambda squares: squares[1:],
     "stacked.posterior.P": lambda P: -P,
     "stacked.posterior.pending": lambda U: U[1:],
+    "stacked.calibration.slopes": lambda slopes: slopes[1:],
+    "stacked.calibration.posterior.P": lambda P: -P,
     "expert.0.posterior.P": lambda P: P[:-1],
 }
 

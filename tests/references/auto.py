@@ -256,6 +256,32 @@ class Standardised:
         return True
 
 
+class Calibration:
+    """g(f), the calibrated score of a score f of a stack for labels: odd, and straight between knots."""
+
+    def __init__(self, start: float, drift: float, floor: float) -> None:
+        self.start, self.drift, self.floor = start, drift / 10, floor
+        self.knots = np.array([0.0, 1.0, 2.0, 4.0, np.inf])
+        self.slopes, self.P = np.ones(4), start * np.eye(4)
+
+    def parts(self, f: Array) -> Array:
+        """The part of every f between neighbouring knots, with the sign of f."""
+        low, high = self.knots[:-1], self.knots[1:]
+        return np.asarray(np.sign(f)[:, None] * (np.clip(np.abs(f)[:, None], low, high) - low))
+
+    def __call__(self, f: Array) -> Array:
+        """The calibrated scores; no slope is below 0.05."""
+        return np.asarray(self.parts(f) @ np.maximum(self.slopes, 0.05))
+
+    def learn(self, f: Array, y: float, weight: float) -> None:
+        """Slopes += c g / (1 + c max(h, floor) v'g), v the gradient of log p_y; P as of the stack."""
+        v = residual(self(f), y) @ self.parts(f)
+        p = np.exp(log_probability(self(f), y))
+        g, h = self.P @ v, p / max(1 - p, 1e-12)
+        self.slopes = self.slopes + weight * g / (1 + weight * max(h, self.floor) * (v @ g))
+        self.P = observed(self.P, v, weight * h, self.drift, self.start)
+
+
 class Stacked:
     """Members that learn every row as if alone; a filter weighs their scores from before the row."""
 
@@ -279,6 +305,7 @@ class Stacked:
         self.filter = Kalman(lambda x: self.scores(x)[:, 0], ("targets",), start, drift)
         self.filter.W = self.w[None, :]
         self.noise: Noise | None = None  # of targets
+        self.calibration = Calibration(start, drift, floor)  # of labels
 
     @property
     def losses(self) -> Array:
@@ -298,8 +325,12 @@ class Stacked:
         )
 
     def score(self, x: Array) -> Array:
-        """The filter's target, or sum_i w_i l_ic + b_c."""
-        return self.filter.score(x) if self.task[0] == "targets" else self.w @ self.scaled(x) + self.b
+        """The filter's target, or the calibrated scores."""
+        return self.filter.score(x) if self.task[0] == "targets" else self.calibration(self.weighed(x))
+
+    def weighed(self, x: Array) -> Array:
+        """sum_i w_i l_ic + b_c"""
+        return np.asarray(self.w @ self.scaled(x) + self.b)
 
     def deviation(self, x: Array) -> float:
         """The standard deviation of a target; 0 before the first."""
@@ -311,8 +342,8 @@ class Stacked:
         return float(self.filter.score(x)[0]), float(z @ self.filter.P @ z)
 
     def gradient(self, x: Array, y: float) -> Array:
-        """The gradient v of log p_y in (w, b): v_i = sum_c l_ic r_c, v_b = r."""
-        r = residual(self.score(x), y)
+        """The gradient v of log p_y, not calibrated, in (w, b): v_i = sum_c l_ic r_c, v_b = r."""
+        r = residual(self.weighed(x), y)
         return np.append(self.scaled(x) @ r, r)
 
     def learn(self, x: Array, y: float, weight: float = 1.0) -> None:
@@ -331,7 +362,9 @@ class Stacked:
             self.w = self.filter.W[0]
         else:
             losses = np.array([-log_probability(logits, y) for logits in self.scaled(x)])
-            p, v = np.exp(log_probability(self.score(x), y)), self.gradient(x, y)
+            f = self.weighed(x)
+            p, v = np.exp(log_probability(f, y)), self.gradient(x, y)
+            self.calibration.learn(f, y, weight)
             g, h = self.P @ v, p / max(1 - p, 1e-12)
             step = weight * g / (1 + weight * max(h, self.floor) * (v @ g))
             self.w, self.b = self.w + step[: len(self.w)], self.b + step[len(self.w) :]

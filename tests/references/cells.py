@@ -139,7 +139,8 @@ class Tiles:
             values = present(rows, j)
             if not moved(self.known.get(j), values):
                 continue
-            self.known[j] = values[0], values[-1]
+            if self.known.pop(j, None) is None:  # some of the values are from before; later all are new
+                self.known[j] = values[0], values[-1]
             for f, tests in enumerate(self.tests):
                 self.tests[f] = [self.followed(t, values) if t.column == j else t for t in tests]
 
@@ -234,6 +235,7 @@ class Bins:
                     self.draw_column(j, values)
             elif moved(self.known[j], values):
                 self.draw_column(j, values)
+                del self.known[j]  # some of the values are from before; later all are new
 
     def codes(self, values: list[float]) -> bool:
         """Whether these are few whole numbers."""

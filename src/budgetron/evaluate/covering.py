@@ -92,7 +92,7 @@ def coverage(
     >>> model = OnlineRegressor(random_state=0, coverage=0.9)
     >>> found = evaluate.coverage(model, (X, X[:, 0] + X[:, 1] ** 3))
     >>> [(rows, round(share, 2)) for rows, share, _ in found.windows(395)]
-    [(396, 0.91), (791, 0.91)]
+    [(396, 0.9), (791, 0.91)]
     """
     check.count("coverage", "step", step)
     if model.coverage is None:

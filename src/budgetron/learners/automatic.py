@@ -43,7 +43,6 @@ class Auto(Learner):
     * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, one that forgets
       slowly, and one that forgets fast;
     * Fourier features of three widths, never forgetting;
-    * Fourier features of one width, forgetting slowly;
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
     * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
 
@@ -53,7 +52,7 @@ class Auto(Learner):
     * :class:`~budgetron.Recruited` tiles, which look for the columns that matter;
     * :class:`~budgetron.Bins` of columns and of pairs of columns, for thresholds and codes of categories;
     * bins of single columns, forgetting fast;
-    * :class:`~budgetron.Neighbours` among the last rows.
+    * :class:`~budgetron.Neighbours` among the last rows, of scaled columns and of columns as they are.
 
     Widths need no data: standardised rows are sqrt(2 d) apart on average, d the number of columns. In
     regression the targets are standardised as well. Rows may have NaN for missing values.
@@ -83,7 +82,7 @@ class Auto(Learner):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    24
+    21
     """
 
     size: int = 50
@@ -94,8 +93,11 @@ class Auto(Learner):
     accepts_missing = True  # NaN is a missing value
     has_average = False
 
-    def composition(self) -> Standardised:
-        """The learner in parts, to look at or to change; checks the parameters."""
+    def composition(self, n_features: int = 1) -> Standardised:
+        """The learner in parts, to look at or to change; checks the parameters.
+
+        With more than 12 columns, up to 48, the table of tiles has room for more cells.
+        """
         size = check.count(self, "size", self.size)
         if size > 5000:
             raise ValueError(f"Auto: size must be at most 5000, got {size}: memory grows with its square.")
@@ -103,26 +105,27 @@ class Auto(Learner):
         widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
         three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
         local = min(size, LOCAL)
-        members, cells, window = 2 * local, 1200 * local, 20 * local
+        members, cells, window = 2 * local, 100 * local * min(max(n_features, 12), 48), 20 * local
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
             Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * min(size, KERNELS))),
-            Mapped(Tiles(members, cells=cells), Kalman(prior=6)),
+            Mapped(Tiles(members, cells=cells, memory=2**23), Kalman(prior=6)),
             Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, memory=2**22)), Kalman(prior=6)),
             Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
         ]
         if check.natural(self, "wide", self.wide):
             steady += self._wide()
         if not check.instance(self, "drift", self.drift, bool):
-            return Standardised(Dated(Stacked(*steady, drift=0.0), Stacked(*_dated(size)[:4], drift=0.0)))
+            dated = Stacked(*_dated(size)[:4], drift=0.0)
+            return Standardised(Dated(Stacked(*steady, drift=0.0), dated))
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
-            Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(prior=10, drift=0.001)),
             Mapped(Bins(pairs=0), Kalman(prior=3, drift=0.01)),
             Neighbours(window, min(3, window)),
             Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
+            Neighbours(window, min(3, window), raw=True),
         ]
         dated = Stacked(*_dated(size), drift=1e-5)
         return Standardised(Dated(Stacked(*steady, *moving, drift=1e-5), dated))
@@ -134,14 +137,14 @@ class Auto(Learner):
 
     def resolved(self, X: Any) -> Any:
         """The learner in parts, with a number for every parameter."""
-        return self.composition().resolved(X)
+        return self.composition(X.shape[1]).resolved(X)
 
     def check_parts(self, task: Task, n_features: int) -> None:
-        self.composition().check_parts(task, n_features)
+        self.composition(n_features).check_parts(task, n_features)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:
         """The native learner; checks the description."""
-        return self.composition().build(task, n_features, dtype, seed)
+        return self.composition(n_features).build(task, n_features, dtype, seed)
 
 
 def _dated(size: int) -> list[Learner]:

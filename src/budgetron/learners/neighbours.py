@@ -36,6 +36,10 @@ class Neighbours(Learner):
         The number of rows that are stored.
     k : int
         The number of neighbours.
+    raw : bool
+        Whether distances are those of rows as you give them, also inside
+        :class:`~budgetron.Standardised`. Then columns of one unit, such as pixels or counts, keep their
+        proportions: a column that is rarely anything else than 0 is not blown up.
 
     Departs from the paper
     ----------------------
@@ -51,6 +55,7 @@ class Neighbours(Learner):
 
     window: int = 1000
     k: int = 3
+    raw: bool = False
     probabilistic = True  # scores are logits
     accepts_missing = True
     has_average = False
@@ -58,11 +63,13 @@ class Neighbours(Learner):
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._numbers()
+        check.instance(self, "raw", self.raw, bool)
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002
         """The native learner; checks the description."""
         window, k = self._numbers()
-        return _core.Neighbours(window, k, n_features, task.n_classes if isinstance(task, Labels) else 0)
+        classes = task.n_classes if isinstance(task, Labels) else 0
+        return _core.Neighbours(window, k, n_features, classes, check.instance(self, "raw", self.raw, bool))
 
     def _numbers(self) -> tuple[int, int]:
         """The parameters, checked."""

@@ -27,7 +27,9 @@ class Stacked(Parts, Learner):
 
     The weights start as 1 / (number of experts), the biases at 0. Logits are centred over the classes and
     clipped at -8 and 8; scores of an expert without probabilities are divided by their root mean square so
-    far. For targets the filter is that of :class:`~budgetron.Kalman`, on the predictions of the experts.
+    far. The scores are then calibrated: each goes through an odd, rising function with four slopes, which
+    are learned in the same way and change no prediction. For targets the filter is that of
+    :class:`~budgetron.Kalman`, on the predictions of the experts.
     Deviations of predictions are learned from the errors and depend on the row; columns should be scaled,
     as in :class:`~budgetron.Standardised`. The page "The default" says how.
 
@@ -54,8 +56,8 @@ class Stacked(Parts, Learner):
     >>> from budgetron import Gaussian, OnlineClassifier, Stacked, rbp
     >>> model = OnlineClassifier(Stacked(rbp(Gaussian(1.0), budget=10)), random_state=0)
     >>> model.fit([[0.0], [1.0], [0.6], [0.9]], [0, 1, 0, 1]).predict_proba([[0.0], [1.0]]).round(2)
-    array([[0.94, 0.06],
-           [0.08, 0.92]])
+    array([[0.93, 0.07],
+           [0.1 , 0.9 ]])
     """
 
     learners: Sequence[Learner]

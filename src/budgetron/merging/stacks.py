@@ -63,16 +63,22 @@ def _mean_losses(state: State) -> Floats:
 
 
 def filter_of(parts: Parts, learner: Stacked) -> State:
-    """The filter: averaged, since each was learned on experts of its own and meets merged ones now."""
+    """The filter and the calibration: averaged, for each was learned on experts that are merged now."""
     learned = np.concatenate(parts.get("stacked.learned"))
     shares = learned / learned.sum() if learned.any() else np.full(len(learned), 1 / len(learned))
-    covariances = [gaussian.covariance(state, "stacked.posterior") for state in parts.states]
-    means = [w[None, :] for w in parts.get("stacked.weights")]
-    P, w = gaussian.combined(covariances, means, learner.prior, shares)
-    state = parts.declared("stacked.") | {"stacked.weights": w[0]} | gaussian.fields(P, "stacked.posterior")
-    state |= {"stacked.posterior.variance": parts.states[0]["stacked.posterior.variance"]}
+
+    def averaged(weights: str, posterior: str) -> State:
+        covariances = [gaussian.covariance(state, posterior) for state in parts.states]
+        means = [w[None, :] for w in parts.get(weights)]
+        P, w = gaussian.combined(covariances, means, learner.prior, shares)
+        variance = {f"{posterior}.variance": parts.states[0][f"{posterior}.variance"]}
+        return {weights: w[0]} | gaussian.fields(P, posterior) | variance
+
+    state = parts.declared("stacked.") | averaged("stacked.weights", "stacked.posterior")
     if "stacked.noise.w" in parts.states[0]:
         state |= under(_noise([below(each, "stacked.noise.") for each in parts.states]), "stacked.noise.")
+    else:
+        state |= averaged("stacked.calibration.slopes", "stacked.calibration.posterior")
     return state
 
 

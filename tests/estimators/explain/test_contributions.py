@@ -300,17 +300,19 @@ def test_frames_missing_values_and_single_precision():
     assert why.baseline + why.contributions.sum() == pytest.approx(why.score, abs=1e-6)
 
 
-def test_experts_and_a_constant_make_the_score():
+def test_experts_and_a_bias_make_the_score():
     model = learned("stack", "three")
+    native, code = model.fitted_.model, model.fitted_.labels.codes["low"]
+    bias = native.state()["learner.stacked.weights"][-3:][code]
+    bends, slopes = (np.array(part()) for part in (native.engine.inner.bends, native.engine.inner.slopes))
+    knots = np.array([0.0, *bends, 1e6])
+    calibrated = np.concatenate([[0.0], np.cumsum(slopes * np.diff(knots))])
     rows = X[:6]
     for why, scores in zip(
         model.explain(rows, label="low", samples=4), model.decision_function(rows), strict=True
     ):
-        bias = scores[1] - sum(why.experts.values())
-        first = model.decision_function(rows)[0, 1] - sum(
-            model.explain(rows[:1], label="low", samples=4)[0].experts.values()
-        )
-        assert bias == pytest.approx(first, abs=1e-9)  # the same for all rows
+        before = np.sign(scores[1]) * np.interp(abs(scores[1]), calibrated, knots)
+        assert sum(why.experts.values()) == pytest.approx(scores[1] * (1 - bias / before), abs=1e-9)
         assert len(why.experts) == 3
     assert list(why.experts)[1] == "1: Neighbours"
 

@@ -52,7 +52,7 @@ class Explanation:
     neighbours : list of Neighbour
         The nearest kept rows or support vectors, where the model has some.
     experts : dict
-        What each expert of a stack adds to the score. The rest is a constant.
+        What each expert of a stack adds to the score. The rest is the part of a bias.
 
     Examples
     --------

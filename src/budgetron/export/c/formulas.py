@@ -83,6 +83,12 @@ static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   for (int c = 0; c < $outputs; ++c) f[c] = $start;
 $experts}
 """
+BENT = """\
+  for (int c = 0; c < {outputs}; ++c) {{
+    const {real} v = f[c];
+    f[c] = {sum};
+  }}
+"""
 FERNS = """
 static inline uint64_t $name(const ${p}_real *x, int m) {
   uint64_t code = 0;
@@ -178,10 +184,11 @@ $moderate}
 """
 CELLS_SPREAD = "  S = $constant[$outputs] + $last * sums[$outputs];\n"
 NEAREST = """
-static inline void $name(const ${p}_real *x, ${p}_real *f) {
+static inline void $name(const ${p}_real *x, $raw${p}_real *f) {
   float row[$columns], near[$k];
   int at[$k], n = 0;
-  for (int j = 0; j < $columns; ++j) row[j] = (float)(x[j] < -$clip ? -$clip : x[j] > $clip ? $clip : x[j]);
+$unused  for (int j = 0; j < $columns; ++j)
+    row[j] = (float)($row[j] < -$clip ? -$clip : $row[j] > $clip ? $clip : $row[j]);
   for (int i = 0; i < $n; ++i) {
     float sum = 0;
     for (int j = 0; j < $columns; ++j) {
@@ -322,8 +329,16 @@ class Formulas(tree.Writer):
     def mixture(self, formula: tree.Mixture) -> str:
         experts = "".join(self._expert(formula, i) for i in range(len(formula.experts)))
         start = "0" if formula.biases is None else f"{self.source.array(formula.biases)}[c]"
-        words = {"outputs": self.outputs, "start": start, "experts": experts, "raw": self._raw(formula)}
-        return self.source.function("f", MIXTURE, **words)
+        words = {"outputs": self.outputs, "start": start, "raw": self._raw(formula)}
+        return self.source.function("f", MIXTURE, experts=experts + self._bent(formula), **words)
+
+    def _bent(self, formula: tree.Mixture) -> str:
+        if not formula.bent:
+            return ""
+        s = self.source
+        terms = [f"{s.number(formula.slopes[-1])} * v"]
+        terms += [f"{s.number(gain)} * ({s.text(CLIPPED, clip=bend)})" for gain, bend in formula.bent]
+        return BENT.format(outputs=self.outputs, real=f"{s.prefix}_real", sum="\n         + ".join(terms))
 
     def _raw(self, formula: tree.Formula) -> str:
         return self.source.text("const ${p}_real *raw, ") if tree.looks_at_rows(formula) else ""
@@ -355,9 +370,7 @@ class Formulas(tree.Writer):
         return s.function(
             "f",
             CELLED,
-            raw=self._raw(formula),
-            unused="  (void)x;\n" if unscaled else "",
-            row="raw" if unscaled else "x",
+            **self._row(unscaled),
             cells=self.write(cells),
             members=cells.members,
             skip=f"    if (cell == {_bits(tree.NO_CELL)}) continue;\n" if late else "",
@@ -395,7 +408,14 @@ class Formulas(tree.Writer):
         one, other = formula.first or (0, 1)
         inner = {"labels": labels, "votes": votes, "start": formula.start, "one": one, "other": other}
         text = {"count": s.text(count, **inner), "finish": s.text(finish, **inner)}
+        words |= self._row(formula.unscaled)
         return s.function("f", NEAREST, rows=s.table("float", formula.rows), votes=votes, **text, **words)
+
+    def _row(self, unscaled: bool) -> dict[str, str]:
+        """The words of a function that looks at rows before any scaling, or does not."""
+        if not unscaled:
+            return {"raw": "", "unused": "", "row": "x"}
+        return {"raw": self.source.text("const ${p}_real *raw, "), "unused": "  (void)x;\n", "row": "raw"}
 
     # ---- functions uint64_t cell(const real *x, int m): the number of the cell of member m
 

@@ -142,12 +142,11 @@ class _Freezing:
             )
         k, rows, weights = min(learner.k, len(labels)), native.rows(), native.weights()
         if not classes:
-            return tree.Nearest(k, rows, labels[:, None], weights, 0.05)
+            return tree.Nearest(k, rows, labels[:, None], weights, 0.05, unscaled=learner.raw)
         built: Any = self.model.built_for[1]
         two = None if not len(first) else (int(np.argmax(first)), classes - 1 - int(np.argmax(first[::-1])))
-        return tree.Nearest(
-            k, rows, np.eye(classes)[labels.astype(int)], weights, 0.1, 0.5 / built.n_classes, two
-        )
+        codes = np.eye(classes)[labels.astype(int)]
+        return tree.Nearest(k, rows, codes, weights, 0.1, 0.5 / built.n_classes, two, learner.raw)
 
     def _cells(self, description: Any, native: Any) -> tree.CellNumbers:
         """The numbers of the cells of a native map."""
@@ -216,7 +215,8 @@ class _Freezing:
         factors = np.divide(1, roots, out=np.zeros(len(experts)), where=roots > 0)
         factors[[part.probabilistic for part in learners]] = 1
         clip = LARGEST_LOGIT / 2 if halved else LARGEST_LOGIT
-        return tree.Mixture(experts, weights, biases, factors, first.n_classes, clip)
+        bends, slopes = tuple(native.bends().tolist()), tuple(native.slopes().tolist())
+        return tree.Mixture(experts, weights, biases, factors, first.n_classes, clip, bends, slopes)
 
 
 def plain_labels(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

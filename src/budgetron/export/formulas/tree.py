@@ -164,6 +164,8 @@ class Celled:
 class Nearest:
     """Scores from the k rows that are nearest to x, of which the first counts where distances are equal.
 
+    If it is ``unscaled``, x is the row before any scaling.
+
     Rows are single precision, and so are the numbers of x, clipped at 1e17, of which the first columns are
     taken, and squared distances d, which are added up column by column. A column with NaN adds nothing.
     With h = d_k, and d / h = 0 if h is 0, the vote of a row is v = weight / (d / h + softening):
@@ -182,6 +184,7 @@ class Nearest:
     softening: float
     start: float = 0.0
     first: tuple[int, int] | None = None
+    unscaled: bool = False
 
     CLIP: ClassVar[float] = float(np.float32(1e17))
 
@@ -215,7 +218,8 @@ class Mixture:
     """f_c(x) = biases[c] + sum_i weights[i] l_ic, l the scores of the experts.
 
     For labels, l is first centred over the first ``centred`` classes (if there are more than two),
-    multiplied by ``factors`` and clipped to -clip .. clip.
+    multiplied by ``factors`` and clipped to -clip .. clip. In the end f_c becomes the sum of ``slopes``
+    times the parts of f_c between 0 and the ``bends``, and beyond the last, with the sign of f_c.
     """
 
     experts: tuple[Formula, ...]
@@ -224,6 +228,13 @@ class Mixture:
     factors: Floats | None = None
     centred: int = 0
     clip: float = np.inf
+    bends: tuple[float, ...] = ()
+    slopes: tuple[float, ...] = (1.0,)
+
+    @property
+    def bent(self) -> list[tuple[float, float]]:
+        """Pairs (m, b): m times f, clipped at b, is added to the last slope times f."""
+        return list(zip((-np.diff(self.slopes)).tolist(), self.bends, strict=True))
 
 
 Formula = Expansion | Weighted | Celled | Nearest | Scaled | Narrow | Mixture
@@ -233,6 +244,8 @@ def looks_at_rows(formula: Formula) -> bool:
     """Whether anything in the formula sees rows before they are scaled."""
     if isinstance(formula, Celled):
         return formula.cells.unscaled
+    if isinstance(formula, Nearest):
+        return formula.unscaled
     if isinstance(formula, Mixture):
         return any(looks_at_rows(expert) for expert in formula.experts)
     return isinstance(formula, Scaled | Narrow) and looks_at_rows(formula.learner)

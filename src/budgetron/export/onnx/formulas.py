@@ -119,7 +119,7 @@ class Formulas(tree.Writer):
     def nearest(self, formula: tree.Nearest, x: str) -> str:
         g, k, classes = self.graph, formula.k, formula.labels.shape[1]
         distances, at = g.add_two(
-            "TopK", self._single_distances(formula.rows, x), g.whole(k), axis=1, largest=0, sorted=1
+            "TopK", self._single_distances(formula, x), g.whole(k), axis=1, largest=0, sorted=1
         )
         d = self._cast(distances, g.dtype)
         most = g.add("Slice", d, g.whole(k - 1), g.whole(k), g.whole(1))
@@ -151,13 +151,14 @@ class Formulas(tree.Writer):
         kept = g.add("MatMul", logs, g.numbers(half[:, None] * signs / 2))
         return g.add("Where", g.constant((signs != 0)[None, :]), kept, g.add("Max", above, g.numbers(0)))
 
-    def _single_distances(self, rows: tree.Singles, x: str) -> str:
+    def _single_distances(self, formula: tree.Nearest, x: str) -> str:
         """Squared distances in single precision, added up in column order: those of the core, exactly."""
-        g, total = self.graph, ""
-        nothing = None if self._raw else g.constant(np.zeros((1, 1), np.float32))
+        g, total, scaled = self.graph, "", self._raw is not None and not formula.unscaled
+        x = (self._raw or x) if formula.unscaled else x
+        nothing = None if scaled else g.constant(np.zeros((1, 1), np.float32))
         clipped = g.add("Clip", x, g.number(-tree.Nearest.CLIP), g.number(tree.Nearest.CLIP))
         single = self._cast(clipped, np.float32)
-        for j, column in enumerate(np.ascontiguousarray(rows.T)):
+        for j, column in enumerate(np.ascontiguousarray(formula.rows.T)):
             value = g.add("Slice", single, g.whole(j), g.whole(j + 1), g.whole(1))
             apart = g.add("Sub", g.constant(column[None, :]), value)
             if nothing is not None:
@@ -270,6 +271,12 @@ class Formulas(tree.Writer):
             terms.append(g.times(f, outputs, formula.weights[i]))
         if formula.biases is not None:
             terms.append(g.numbers(formula.biases))
+        f = g.add("Sum", *terms)
+        if not formula.bent:
+            return f
+        terms = [g.times(f, outputs, formula.slopes[-1])]
+        for gain, bend in formula.bent:
+            terms.append(g.times(g.add("Clip", f, g.number(-bend), g.number(bend)), outputs, gain))
         return g.add("Sum", *terms)
 
     def _logits(self, f: str, formula: tree.Mixture, i: int) -> str:
