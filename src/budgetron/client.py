@@ -301,7 +301,7 @@ class Client:
         body: dict[str, Any] = {"to": to, "replay": replay}
         if left_out := [{"from": _moment(begin), "until": _moment(end)} for begin, end in leave_out]:
             body["leave_out"] = left_out
-        return self._send("rollback", body, key or str(uuid.uuid4()))
+        return self._send("rollback", body, key or str(uuid.uuid4()), patient=replay)
 
     def reset(self, *, key: str | None = None) -> dict[str, Any]:
         """Let the model begin again with nothing learned. That of now is kept as a snapshot."""
@@ -332,7 +332,7 @@ class Client:
             ``parameters`` of the algorithm, ``seed`` and ``encoder``, as for a new model.
         """
         body = {"algorithm": algorithm, "replay": replay} | more
-        return self._send(f"challengers/{name}", body, None, "PUT")
+        return self._send(f"challengers/{name}", body, None, "PUT", patient=replay)
 
     def comparison(self) -> dict[str, Any]:
         """How the model and its challengers compare: error, log loss, time, memory by window; tests."""
@@ -358,17 +358,26 @@ class Client:
         """Remove an alias; its model stays."""
         return self._send(f"{self.url}/v1/aliases/{alias}", None, None, "DELETE")
 
-    def _send(self, path: str, body: Any, key: str | None, method: str | None = None) -> dict[str, Any]:
+    def _send(
+        self, path: str, body: Any, key: str | None, method: str | None = None, *, patient: bool = False
+    ) -> dict[str, Any]:
         headers = {} if key is None else {"Idempotency-Key": key}
         if isinstance(body, bytes):
             headers["Content-Type"] = LINES
         method = method or ("GET" if body is None else "POST")
-        answer: dict[str, Any] = self._answer(method, path, body, headers).json()
+        answer: dict[str, Any] = self._answer(method, path, body, headers, patient).json()
         return answer
 
-    def _answer(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
-        """The answer to a request, which is sent again as long as that may help."""
-        content = {"content" if isinstance(body, bytes) else "json": body}
+    def _answer(
+        self, method: str, path: str, body: Any, headers: dict[str, str], patient: bool = False
+    ) -> Any:
+        """The answer to a request, which is sent again as long as that may help.
+
+        A patient one waits without a limit, for rows that are learned again.
+        """
+        content: dict[str, Any] = {"content" if isinstance(body, bytes) else "json": body}
+        if patient:
+            content["timeout"] = None
         for attempt in range(self.retries + 1):
             last = attempt == self.retries
             try:

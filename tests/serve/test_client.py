@@ -177,3 +177,18 @@ def test_a_stream_takes_bounded_memory(talking):
     tracemalloc.stop()
     assert most <= MOST_BYTES + 1000
     assert peak < 4 * MOST_BYTES
+
+
+def test_a_replay_is_waited_for():
+    httpx = pytest.importorskip("httpx")
+    waits = []
+
+    def answer(request):
+        waits.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={})
+
+    with Client("http://service", transport=httpx.MockTransport(answer)) as client:
+        client.roll_back(5)
+        client.roll_back(5, replay=True)
+        client.add_challenger("other", replay=True)
+    assert waits == [30.0, None, None]

@@ -212,7 +212,7 @@ const actions = new Actions(() => ({
   model,
   headers: headers(),
   description: now.description,
-  changed: () => { now.description = undefined; },
+  changed: () => { now.description = now.kept = undefined; },
   gone: (name = "default") => choose(name),
 }));
 
@@ -237,7 +237,8 @@ async function describe(signal) {
   showFields(now.description.columns_of_records);
   showRare(now.description.metrics.rare);
   const leads = !now.description.replica; // a replica is asked for neither
-  const kept = leads ? await (await ask(path("snapshots"), { headers: headers(), signal })).json() : { snapshots: [] };
+  if (leads) now.kept ||= await (await ask(path("snapshots"), { headers: headers(), signal })).json();
+  const kept = now.kept || { snapshots: [] };
   showSnapshots(kept, now.description.task, (snapshot) => actions.rollBack(snapshot));
   const together = leads && list.models.some((each) => each.challenger_of === model || (each.name === model && each.challenger_of));
   const champion = list.aliases.champion || now.description.challenger_of || model;
@@ -275,7 +276,10 @@ function connect() {
   follow(path("events"), headers(), signal, {
     event: (kind, data) => {
       if (kind === "progress") progress(data);
-      if (kind === "notice") notices.add(data);
+      if (kind === "notice") {
+        notices.add(data);
+        if (["snapshot", "roll back", "reset"].includes(data.what)) now.kept = null;
+      }
       if (kind === "confusion") showConfusion(data);
     },
     connected: () => { say("live", "Live"); },
