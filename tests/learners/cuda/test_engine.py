@@ -210,6 +210,19 @@ def test_sparse_rows_and_rows_of_single_precision():
     )
 
 
+@each("calls", [30, 300])
+def test_repairs_of_P_follow_the_rows_and_not_the_calls(calls):
+    X, ys = rows_of(2400, np.float32)
+    diagonals = []
+    for pieces in (1, calls):
+        model = OnlineClassifier(FILTER, random_state=0, device="cuda")
+        for cut in np.array_split(np.arange(len(X)), pieces):
+            model.partial_fit(X[cut], ys[2][cut], classes=[0, 1])
+        P = model.fitted_.model.state()["posterior.P"]
+        diagonals.append(P[np.cumsum(np.arange(1, 28)) - 1])
+    np.testing.assert_allclose(*diagonals, rtol=2e-5)
+
+
 def test_a_step_too_large_is_refused_where_the_processor_refuses_it():
     X, ys = rows_of(3000)
     learner = Mapped(Identity(), OGD(5.0, loss=Squared()))

@@ -107,10 +107,11 @@ class Filter(Expert):
         self.S, self.T, self.R = zeros(WALK, WALK), zeros(WALK, WALK), zeros(WALK, WALK)
         self.before = zeros(self.full)  # the diagonal of P as it is in V
         self.diagonal = self.P.reshape(-1)[:: self.full + 1]
-        self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
+        rows = int(state["posterior.rows"][0])
+        self.observed = arrays.array([rows, 0], np.int64)  # and repairs that the block asks for
         noise = [float(state.get(f"kalman.{name}", np.zeros(1))[0]) for name in ("noise", "weight")]
         self.noise = arrays.array(noise, np.float64)
-        self._before = int(state["posterior.rows"][0])
+        self._before = rows
 
     def share(self, group: Group) -> None:
         super().share(group)
@@ -183,7 +184,8 @@ class Filter(Expert):
         if self.full:
             add(self.P, self.U, self.U, of_A="T", alpha=-1, beta=1)
         if self.plain:
-            self.arrays.repair(self.diagonal, self.prior)
+            self.arrays.repair(self.diagonal, self.prior, self.observed)
+            self.observed[1:] = 0
         else:
             self.diagonal[:] = self.variance[: self.full]
 

@@ -292,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     s[q / WALK * wide + q % WALK] = e.S[q];
     T[q / WALK * wide + q % WALK] = q == 0 ? 1 : 0;
   }
-  long long observed = *e.observed;
+  long long observed = e.observed[0], repairs = e.observed[1];  // P is repaired behind the block
   double noise = e.noise[0], seen = e.noise[1];
   __syncthreads();
   // The first warp decides one row after the other. Meanwhile the others do what the last decision means for the rows
@@ -321,6 +321,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     const real square = (real)squares[i];
     const bool steps_now = weight != 0;
     observed += steps_now;
+    repairs += steps_now && (observed % 1024 == 0 || told[turn][2] * told[turn][0] > e.told);
     if (t < 32) {
       if (i + 1 < rows) {
         const real next = own[i + 1];
@@ -359,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     e.R[q] = (real)roots[i] * v;
   }
   if (t == 0) {
-    *e.observed = observed;
+    e.observed[0] = observed, e.observed[1] = repairs;
     e.noise[0] = noise, e.noise[1] = seen;
   }
 }
