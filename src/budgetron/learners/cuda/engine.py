@@ -499,5 +499,5 @@ class CardEngine:
             gib = 2.0**30
             raise MemoryError(
                 f'device="cuda" needs {need / gib:.1f} GiB on the card for this learner, and '
-                f"{free / gib:.1f} GiB are free: take fewer features, rows of float32, or another device."
+                f'{free / gib:.1f} GiB are free: take fewer features, dtype="float32", or another device.'
             )
