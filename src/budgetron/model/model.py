@@ -180,8 +180,9 @@ class Model:
 
             learner = with_all_columns(self.learner)
             twin = learner.build(task, n_features, self.dtype, self.seed)
-            return CardEngine(learner, twin, task, n_features, self.dtype, self.seed)
-        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
+            engine: Any = CardEngine(learner, twin, task, n_features, self.dtype)
+        else:
+            engine = self.learner.build(task, n_features, self.dtype, self.seed)
         return WholeCalls(engine) if self.learner.in_python else engine
 
     @property
