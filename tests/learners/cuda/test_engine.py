@@ -5,6 +5,7 @@ The walks in NumPy are their definition. `test_card.py` compares the kernels wit
 
 import pickle
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -14,13 +15,16 @@ from sklearn.base import clone
 from benchmarks.card import differences, estimator, learned, learners, rows_of
 from budgetron import (
     OGD,
+    SGD,
     AdaGrad,
     Dated,
     DivergedError,
     Gaussian,
+    Hashed,
     Identity,
     Kalman,
     Kernelized,
+    Laplacian,
     Mapped,
     Neighbours,
     Nystrom,
@@ -40,7 +44,7 @@ from budgetron import (
     rbp,
     to_c,
 )
-from budgetron.learners.cuda import arrays, engine
+from budgetron.learners.cuda import arrays, engine, experts
 from budgetron.learners.cuda.arrays import Arrays
 from tests.estimators.test_threads import forks, in_child
 from tests.helpers.cases import each
@@ -301,10 +305,48 @@ def test_too_little_memory_is_said_before_learning(monkeypatch):
     X, ys = rows_of(50)
     model = OnlineClassifier(FILTER, device="cuda")
     with pytest.raises(
-        MemoryError, match=r'^device="cuda" needs 0\.1 GiB on the card for this learner, and 0\.0'
+        MemoryError, match=r'^device="cuda" needs 0\.2 GiB on the card for this learner, and 0\.0'
     ):
         model.fit(X, ys[2])
     assert not hasattr(model, "fitted_")
+
+
+class Counted(Arrays):
+    """Only takes the memory that a card would."""
+
+    add_product = walk_filters = walk_rules = turn = lambda *_, **__: None
+
+
+@each("task", [2, 7])
+@each(
+    "learner",
+    [
+        Mapped(RandomFourier(Gaussian(0.1), 500), Kalman()),
+        Mapped(Stack(RandomFourier(Gaussian(0.1), 500), Identity()), Kalman(1.0, 1e-4, covariance=300)),
+        Stacked(*(Mapped(RandomFourier(Gaussian(0.1), 4000), OGD(eta)) for eta in (0.1, 0.2, 0.3))),
+        Mapped(Hashed(RandomFourier(Gaussian(0.1), 1000), columns=4), SGD(0.1)),
+        Mapped(Nystrom(Laplacian(0.5), 300, rank=200), Kalman(1.0, 1e-4)),
+    ],
+)
+def test_the_memory_that_is_announced_is_enough(learner, task, monkeypatch):
+    monkeypatch.setattr(engine, "ARRAYS", Counted)
+    X, ys = rows_of(700)
+    model = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=np.unique(ys[task]))
+    announced = model.fitted_.model.engine.needed_bytes - experts.LIBRARIES
+    card = model.partial_fit(X, ys[task]).fitted_.model.engine
+    card.restore(card.state())
+    tracemalloc.start()
+    program = card._lifted()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    program.run(X[:400], ys[task][:400], np.ones(400))
+    _, work = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    program.predict(X[:256])
+    _, more = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    taken = held + 2 * (work - held) + (more - held)
+    assert taken < announced < 3 * taken
 
 
 def test_a_filter_too_large_for_the_card_is_refused_before_learning(monkeypatch):
@@ -327,7 +369,6 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
         model.partial_fit(X, ys[2])
     with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
         model.partial_fit(X, ys[2])
-
 
     for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
         with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -65,6 +66,9 @@ class Blas:
         library, number, pointer = ctypes.CDLL(path), ctypes.c_int, ctypes.c_void_p
         self._handle, self._space = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
         library.cublasCreate_v2(ctypes.byref(self._handle))
+        weakref.finalize(
+            self, library.cublasDestroy_v2, self._handle
+        ).atexit = False  # the driver goes first
         library.cublasSetStream_v2(self._handle, pointer(stream.ptr))
         library.cublasSetWorkspace_v2(self._handle, pointer(self._space.data.ptr), ctypes.c_size_t(1 << 25))
         self._gemm = library.cublasSgemm_v2 if real == np.float32 else library.cublasDgemm_v2
@@ -97,8 +101,6 @@ class Card(Arrays):
         self.xp = cupy()
         self._device = self.xp.cuda.Device()
         self._stream = self.xp.cuda.Stream(non_blocking=True)
-        with self._device:
-            self._blas = Blas(self.xp, self.real, self._stream)
         self._repair = self.xp.ElementwiseKernel(
             "T p, T factor, T most, raw int64 counts",
             "T r",
@@ -108,6 +110,11 @@ class Card(Arrays):
         self._turn = self.xp.ElementwiseKernel(
             "T a, T scale", "T s, T c", "sincos(a, &s, &c); s *= scale; c *= scale", "budgetron_turn"
         )
+
+    @cached_property
+    def _blas(self) -> Blas:
+        with self._device:
+            return Blas(self.xp, self.real, self._stream)
 
     @contextmanager
     def use(self) -> Iterator[None]:

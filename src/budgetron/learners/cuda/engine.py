@@ -520,9 +520,7 @@ class CardEngine:
                     f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
                     f"part of its covariance on this card, got {handle.inner.map.size}."
                 )
-        self.needed_bytes = need = needed_bytes(
-            self.arrays, [(*member, self.task) for member in self.members], self.n_features
-        )
+        self.needed_bytes = need = needed_bytes(self.arrays, self.members, self.task, self.n_features)
         if need > (free := self.arrays.free_bytes):
             gib = 2.0**30
             raise MemoryError(

@@ -12,12 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
-from budgetron.learners.cuda.features import Features
+from budgetron.learners.cuda.features import Features, Needs
 from budgetron.learners.cuda.questions import Rule, rule_of
 from budgetron.learners.mapped import Mapped
 from budgetron.parts.features import pieces
+from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
+
+LIBRARIES = 3 * 2.0**25 + 2.0**26 + 2.0**25
+"""What libraries take: work space of products, 32 MiB of ours and at most as much of each handle of cuBLAS,
+CuPy's and ours; 64 MiB of code, which is loaded when it is used; 32 MiB of recorded blocks."""
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -30,7 +35,7 @@ class Expert:
 
     def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
         self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
-        self.key = type(self), blake2b(pickle.dumps(features)).digest()
+        self.key = type(self), digest(features)
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -341,20 +346,51 @@ class Program:
 
 def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
     """A learner on the card, in the state of the native one."""
-    kind, description = Filter if isinstance(learner.rule, Kalman) else Stepping, learner.features
-    features = pieces.features_of(description, handle.inner.map, n_features)  # type: ignore[arg-type]
+    kind, description = Filter if isinstance(learner.rule, Kalman) else Stepping, _features(learner)
+    features = pieces.features_of(description, handle.inner.map, n_features)
     return kind(arrays, learner, features, task, handle.state())
 
 
-def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
-    """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
-    total, each = 2.0**26, arrays.real.itemsize  # what the libraries take
-    for learner, handle, task in members:
-        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
-        if isinstance(learner.rule, Kalman):
-            full = min(m, learner.rule.full(handle.inner.map))
-            total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)
+def digest(features: pieces.Features) -> bytes:
+    """Equal if the features are the same numbers."""
+    return blake2b(pickle.dumps(features)).digest()
+
+
+def needed_bytes(
+    arrays: Arrays, members: Sequence[tuple[Mapped, Any]], task: Task, n_features: int
+) -> float:
+    """The most memory that learners take on the card, with what is there for a while while they work.
+
+    Blocks work in CuPy's pool and, recorded, in one of their own, so their work counts twice. Pools keep
+    what is given back, and may not use it for another size, so all that is there for a while is counted.
+    """
+    each, C, known = arrays.real.itemsize, task.outputs, set[Any]()
+    total = LIBRARIES + SUPER * (8 * 4 + n_features * (2 * each + 8))  # rows, labels and weights of a run
+    for learner, handle in members:
+        native = handle.inner.map
+        needs = Needs.of(learner.features, native, n_features)
+        m, rule = needs.size, learner.rule
+        key = (
+            id(native)
+            if native.learns
+            else digest(pieces.features_of(_features(learner), native, n_features))
+        )
+        if isinstance(rule, Kalman):
+            full = min(m, rule.full(native) + m - native.size)
+            total += each * (full**2 + ROWS * (m + 2 * full) + (C + 4) * m)  # P, the gains, V and U, W
+            total += each * ROWS * (5 * m + 4 * full)  # to predict; drift
         else:
-            total += each * (ROWS * 4 * m + ROWS**2 + 3 * C * m)
-        total += each * (m / 2 * n_features + SUPER * (n_features + 4)) + 8 * SUPER * C
+            total += each * 3 * C * m + 32 * C * m  # W; its norm, if it stays in a ball
+            total += 32 * ROWS * needs.others  # norms of features
+        total += each * 4 * C * ROWS + 8 * SUPER * C  # F, D or A; scores
+        if (type(rule) is Kalman, key) not in known:
+            known.add((type(rule) is Kalman, key))
+            total += each * (
+                ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept
+            )  # Z, also to predict; Z Z'
     return total
+
+
+def _features(learner: Mapped) -> FeatureMap:
+    assert isinstance(learner.features, FeatureMap)
+    return learner.features
