@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,7 +29,8 @@ class Expert:
 
     def __init__(self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object) -> None:
         self.arrays, self.learner, self.native, self.task = arrays, learner, native, task
-        self.key, self.outputs = (type(self), key), task.outputs
+        self.key: tuple[object, ...] = (type(self), key)
+        self.outputs = task.outputs
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -101,6 +103,7 @@ class Filter(Expert):
         self.full = len(diagonal)
         self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
         self.plain = self.drift == 0 and self.full == len(self.variance)
+        self.key = *self.key, self.plain
         m, zeros = len(self.variance), arrays.zeros
         self.V, self.G, self.U = zeros(self.full, ROWS), zeros(ROWS, m), zeros(ROWS, self.full)
         self.F, self.D = zeros(self.outputs, ROWS), zeros(self.outputs, ROWS)
@@ -189,11 +192,10 @@ class Filter(Expert):
 
     def state(self) -> State:
         host, full = self.arrays.host, self.full
-        P = host(self.P).astype(np.float64)
         seen = int(host(self.observed)[0])
         found = {
             "t": np.array([self.t + seen - self._before], dtype=np.uint64),
-            "posterior.P": P[np.tril_indices(full)],
+            "posterior.P": _packed(self.arrays, self.P),
             "posterior.pending": np.empty(0),
             "posterior.variance": host(self.variance)[full:].astype(np.float64),
             "posterior.rows": np.array([seen], dtype=np.uint64),
@@ -216,15 +218,29 @@ def _full_block(arrays: Arrays, state: State) -> tuple[npt.NDArray[np.float64], 
     """The diagonal of the full block of P, and all of it, with what is pending in it taken up."""
     packed = state["posterior.P"]
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
-    P = np.zeros((full, full), dtype=arrays.real)
-    P[np.tril_indices(full)] = packed
     diagonal = packed[np.cumsum(np.arange(1, full + 1)) - 1] if full else np.empty(0)
-    P += np.tril(P, -1).T
+    P, there, columns = arrays.zeros(full, full), arrays.array(packed), arrays.xp.arange(full)
+    for rows in _slices(full):
+        low, high = columns[rows, None], columns[None]
+        low, high = arrays.xp.minimum(low, high), arrays.xp.maximum(low, high)
+        P[rows] = there[high * (high + 1) // 2 + low]
     if len(pending := state["posterior.pending"]):
-        U = pending.reshape(-1, full)
-        P -= U.T @ U
-        P[np.arange(full), np.arange(full)] = diagonal
-    return diagonal, arrays.array(P)
+        U = arrays.array(pending.reshape(-1, full))
+        arrays.add_product(P, U, U, of_A="T", alpha=-1.0, beta=1.0)
+        P.reshape(-1)[:: full + 1] = arrays.array(diagonal)
+    return diagonal, P
+
+
+def _packed(arrays: Arrays, P: Any) -> npt.NDArray[np.float64]:
+    """The lower half of P, row by row, in memory."""
+    columns = arrays.xp.arange(len(P))
+    pieces = [arrays.host(P[rows][columns[None] <= columns[rows, None]]) for rows in _slices(len(P))]
+    return np.concatenate([np.empty(0), *pieces]).astype(np.float64, copy=False)
+
+
+def _slices(rows: int) -> list[slice]:
+    """Rows of P that are looked at together: what is made of them for a while is small."""
+    return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
 class Group:
@@ -238,6 +254,7 @@ class Group:
         m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
         self.Z = arrays.zeros(m, b)
         self.steps = isinstance(first, Stepping)
+        self.kind = "steps" if self.steps else "plain" if getattr(first, "plain", False) else "drifting"
         if self.steps:
             self.W, self.F, self.A = arrays.zeros(rows, m), arrays.zeros(rows, b), arrays.zeros(rows, b)
             self.G, self.kxx = arrays.zeros(b, b), arrays.zeros(b, dtype=np.float64)
@@ -286,12 +303,18 @@ class Program:
         for expert in experts:
             kinds.setdefault(expert.key, []).append(expert)
         self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
-        self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
-        self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        filters = [expert for expert in self.experts if isinstance(expert, Filter)]
+        rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
         self.X = arrays.zeros(ROWS, n_features)
         self.y, self.weights = (arrays.zeros(SUPER, dtype=np.float64) for _ in range(2))
         self.first = arrays.zeros(1, dtype=np.int64)
-        arrays.prepare(self.filters, self.rules)
+        arrays.prepare(filters, rules)
+        # What is learned side by side: each kind of walk, with the products around it.
+        # The slowest is begun first.
+        of_kind = {
+            kind: [g for g in self.groups if g.kind == kind] for kind in ("drifting", "plain", "steps")
+        }
+        self._lanes = [(kind, groups) for kind, groups in of_kind.items() if groups]
 
     def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
         """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
@@ -310,19 +333,29 @@ class Program:
 
     def block(self, rows: int) -> None:
         """Learn the rows of a block, in `X`. Nothing in it depends on numbers, so a card can record it."""
-        arrays, labels = self.arrays, (self.y, self.weights, self.first)
-        for group in self.groups:
+        self.arrays.side_by_side([partial(self._lane, kind, groups, rows) for kind, groups in self._lanes])
+
+    def _lane(self, kind: str, groups: Sequence[Group], rows: int) -> None:
+        """Learn the rows with groups of one kind."""
+        for group in groups:
             group.look(self.X[:rows])
-        if self.rules:
-            arrays.walk_rules(*labels, rows)
-        for begin in range(0, ROWS, WALK) if self.filters else ():
-            for expert in self.filters:
-                expert.before_walk(begin)
-            arrays.walk_filters(*labels, begin, max(0, min(WALK, rows - begin)))
-            for expert in self.filters:
-                expert.after_walk(begin, rows > begin + WALK)
-        for group in self.groups:
+        if kind == "steps":
+            self.arrays.walk_rules(self.y, self.weights, self.first, rows)
+        else:
+            self._walk_filters(
+                [expert for group in groups for expert in group.experts], kind == "plain", rows
+            )
+        for group in groups:
             group.learn()
+
+    def _walk_filters(self, filters: Sequence[Any], plain: bool, rows: int) -> None:
+        for begin in range(0, ROWS, WALK):
+            for expert in filters:
+                expert.before_walk(begin)
+            own = max(0, min(WALK, rows - begin))
+            self.arrays.walk_filters(self.y, self.weights, self.first, begin, own, plain)
+            for expert in filters:
+                expert.after_walk(begin, rows > begin + WALK)
 
     def predict(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of every expert, without learning."""
