@@ -332,7 +332,7 @@ def test_the_memory_that_is_announced_is_enough(learner, task, monkeypatch):
     monkeypatch.setattr(engine, "ARRAYS", Counted)
     X, ys = rows_of(700)
     model = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=np.unique(ys[task]))
-    announced = model.fitted_.model.engine.needed_bytes - experts.LIBRARIES
+    announced = model.fitted_.model.engine.needed_bytes - experts.LIBRARIES - experts.LANE
     card = model.partial_fit(X, ys[task]).fitted_.model.engine
     card.restore(card.state())
     tracemalloc.start()
@@ -346,7 +346,7 @@ def test_the_memory_that_is_announced_is_enough(learner, task, monkeypatch):
     _, more = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     taken = held + 2 * (work - held) + (more - held)
-    assert taken < announced < 3 * taken
+    assert taken < announced < 4 * taken
 
 
 def test_a_filter_too_large_for_the_card_is_refused_before_learning(monkeypatch):
@@ -442,15 +442,11 @@ def test_a_part_in_python_that_fails_beside_the_card():
     card = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=[0, 1])
     with pytest.raises(ZeroDivisionError) as caught:
         card.partial_fit(X, ys[2])
-    done = caught.value.rows_learned
-    SEEN.clear()
     native = OnlineClassifier(learner, random_state=0).start(X, classes=[0, 1])
-    native.partial_fit(X[:done], ys[2][:done])
-    assert 64 <= done <= 500
-    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
-    SEEN.clear()
+    assert caught.value.rows_learned == 0
+    np.testing.assert_array_equal(scores(card, X), scores(native, X))
     for model in (card, native):
-        model.partial_fit(X[:200], ys[2][:200])
+        model.partial_fit(X, ys[2])
     np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
 
 

@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 
 from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
-from budgetron.learners.cuda.arrays import SUPER, Arrays
+from budgetron.learners.cuda.arrays import MOST_OUTPUTS, SUPER, Arrays
 from budgetron.learners.cuda.card import Card
 from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
 from budgetron.learners.cuda.questions import LOSSES, RULES
@@ -50,7 +50,6 @@ ARRAYS: Callable[[npt.DTypeLike], Arrays] = Card
 """What makes the arrays; tests take NumPy's."""
 MAPS = (RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier, SparseFourier, Identity)
 BEGINNING = 64  # rows that the twin learns: first, since ties are common then; and while a map still learns
-MOST_OUTPUTS = 256  # scores of a row, on the card
 ENOUGH = 256  # rows to be scored for which a model goes to the card
 
 

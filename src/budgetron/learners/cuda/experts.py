@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +21,9 @@ from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
 
-LIBRARIES = 3 * 2.0**25 + 2.0**26 + 2.0**25
-"""What libraries take: work space of products, 32 MiB of ours and at most as much of each handle of cuBLAS,
-CuPy's and ours; 64 MiB of code, which is loaded when it is used; 32 MiB of recorded blocks."""
+LIBRARIES, LANE = 2.0**27, 2.0**26
+"""What libraries take: 32 MiB of work space for CuPy's handle of cuBLAS, 64 of code, loaded when used,
+and 32 of recorded blocks; for each kind of walk 32 MiB for a handle, and 32 that we give it."""
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -35,7 +36,7 @@ class Expert:
 
     def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
         self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
-        self.key = type(self), digest(features)
+        self.key: tuple[object, ...] = (type(self), digest(features))
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -109,6 +110,7 @@ class Filter(Expert):
         self.full = len(diagonal)
         self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
         self.plain = self.drift == 0 and self.full == len(self.variance)
+        self.key = *self.key, self.plain
         m, zeros = len(self.variance), arrays.zeros
         self.V, self.G, self.U = zeros(self.full, ROWS), zeros(ROWS, m), zeros(ROWS, self.full)
         self.F, self.D = zeros(self.outputs, ROWS), zeros(self.outputs, ROWS)
@@ -199,11 +201,10 @@ class Filter(Expert):
 
     def state(self) -> State:
         host, full = self.arrays.host, self.full
-        P = host(self.P).astype(np.float64)
         seen = int(host(self.observed)[0])
         found = {
             "t": np.array([self.t + seen - self._before], dtype=np.uint64),
-            "posterior.P": P[np.tril_indices(full)],
+            "posterior.P": _packed(self.arrays, self.P),
             "posterior.pending": np.empty(0),
             "posterior.variance": host(self.variance)[full:].astype(np.float64),
             "posterior.rows": np.array([seen], dtype=np.uint64),
@@ -226,15 +227,29 @@ def _full_block(arrays: Arrays, state: State) -> tuple[npt.NDArray[np.float64], 
     """The diagonal of the full block of P, and all of it, with what is pending in it taken up."""
     packed = state["posterior.P"]
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
-    P = np.zeros((full, full), dtype=arrays.real)
-    P[np.tril_indices(full)] = packed
     diagonal = packed[np.cumsum(np.arange(1, full + 1)) - 1] if full else np.empty(0)
-    P += np.tril(P, -1).T
+    P, there, columns = arrays.zeros(full, full), arrays.array(packed), arrays.xp.arange(full)
+    for rows in _slices(full):
+        low, high = columns[rows, None], columns[None]
+        low, high = arrays.xp.minimum(low, high), arrays.xp.maximum(low, high)
+        P[rows] = there[high * (high + 1) // 2 + low]
     if len(pending := state["posterior.pending"]):
-        U = pending.reshape(-1, full)
-        P -= U.T @ U
-        P[np.arange(full), np.arange(full)] = diagonal
-    return diagonal, arrays.array(P)
+        U = arrays.array(pending.reshape(-1, full))
+        arrays.add_product(P, U, U, of_A="T", alpha=-1.0, beta=1.0)
+        P.reshape(-1)[:: full + 1] = arrays.array(diagonal)
+    return diagonal, P
+
+
+def _packed(arrays: Arrays, P: Any) -> npt.NDArray[np.float64]:
+    """The lower half of P, row by row, in memory."""
+    columns = arrays.xp.arange(len(P))
+    pieces = [arrays.host(P[rows][columns[None] <= columns[rows, None]]) for rows in _slices(len(P))]
+    return np.concatenate([np.empty(0), *pieces]).astype(np.float64, copy=False)
+
+
+def _slices(rows: int) -> list[slice]:
+    """Rows of P that are looked at together: what is made of them for a while is small."""
+    return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
 class Group:
@@ -247,6 +262,7 @@ class Group:
         m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
         self.Z = arrays.zeros(m, b)
         self.steps = isinstance(first, Stepping)
+        self.kind = "steps" if self.steps else "plain" if getattr(first, "plain", False) else "drifting"
         if self.steps:
             self.W, self.F, self.A = arrays.zeros(rows, m), arrays.zeros(rows, b), arrays.zeros(rows, b)
             self.G, self.kxx = arrays.zeros(b, b), arrays.zeros(b, dtype=np.float64)
@@ -295,12 +311,18 @@ class Program:
         for expert in experts:
             kinds.setdefault(expert.key, []).append(expert)
         self.groups = [Group(arrays, members) for members in kinds.values()]
-        self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
-        self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        filters = [expert for expert in self.experts if isinstance(expert, Filter)]
+        rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
         self.X = arrays.zeros(ROWS, n_features)
         self.y, self.weights = (arrays.zeros(SUPER, dtype=np.float64) for _ in range(2))
         self.first = arrays.zeros(1, dtype=np.int64)
-        arrays.prepare(self.filters, self.rules)
+        arrays.prepare(filters, rules)
+        # What is learned side by side: each kind of walk, with the products around it.
+        # The slowest is begun first.
+        of_kind = {
+            kind: [g for g in self.groups if g.kind == kind] for kind in ("drifting", "plain", "steps")
+        }
+        self._lanes = [(kind, groups) for kind, groups in of_kind.items() if groups]
 
     def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
         """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
@@ -319,19 +341,29 @@ class Program:
 
     def block(self, rows: int) -> None:
         """Learn the rows of a block, in `X`. Nothing in it depends on numbers, so a card can record it."""
-        arrays, labels = self.arrays, (self.y, self.weights, self.first)
-        for group in self.groups:
+        self.arrays.side_by_side([partial(self._lane, kind, groups, rows) for kind, groups in self._lanes])
+
+    def _lane(self, kind: str, groups: Sequence[Group], rows: int) -> None:
+        """Learn the rows with groups of one kind."""
+        for group in groups:
             group.look(self.X[:rows])
-        if self.rules:
-            arrays.walk_rules(*labels, rows)
-        for begin in range(0, ROWS, WALK) if self.filters else ():
-            for expert in self.filters:
-                expert.before_walk(begin)
-            arrays.walk_filters(*labels, begin, max(0, min(WALK, rows - begin)))
-            for expert in self.filters:
-                expert.after_walk(begin, rows > begin + WALK)
-        for group in self.groups:
+        if kind == "steps":
+            self.arrays.walk_rules(self.y, self.weights, self.first, rows)
+        else:
+            self._walk_filters(
+                [expert for group in groups for expert in group.experts], kind == "plain", rows
+            )
+        for group in groups:
             group.learn()
+
+    def _walk_filters(self, filters: Sequence[Any], plain: bool, rows: int) -> None:
+        for begin in range(0, ROWS, WALK):
+            for expert in filters:
+                expert.before_walk(begin)
+            own = max(0, min(WALK, rows - begin))
+            self.arrays.walk_filters(self.y, self.weights, self.first, begin, own, plain)
+            for expert in filters:
+                expert.after_walk(begin, rows > begin + WALK)
 
     def predict(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of every expert, without learning."""
@@ -364,31 +396,29 @@ def needed_bytes(
     Blocks work in CuPy's pool and, recorded, in one of their own, so their work counts twice. Pools keep
     what is given back, and may not use it for another size, so all that is there for a while is counted.
     """
-    each, C, known = arrays.real.itemsize, task.outputs, set[Any]()
+    each, C, known, kinds = arrays.real.itemsize, task.outputs, set[Any](), set[str]()
     total = LIBRARIES + SUPER * (8 * 4 + n_features * (2 * each + 8))  # rows, labels and weights of a run
     for learner, handle in members:
-        native = handle.inner.map
+        native, rule = handle.inner.map, learner.rule
         needs = Needs.of(learner.features, native, n_features)
-        m, rule = needs.size, learner.rule
-        key = (
-            id(native)
-            if native.learns
-            else digest(pieces.features_of(_features(learner), native, n_features))
-        )
+        m, kind = needs.size, "steps"
+        total += each * 4 * C * ROWS + 8 * SUPER * C  # F, D or A; scores
         if isinstance(rule, Kalman):
             full = min(m, rule.full(native) + m - native.size)
-            total += each * (full**2 + ROWS * (m + 2 * full) + (C + 4) * m)  # P, the gains, V and U, W
+            kind = "plain" if rule.drift == 0 and full == m else "drifting"
+            total += each * (full**2 + ROWS * (m + 2 * full) + (C + 4) * m)  # P; the gains, V and U; W
+            total += each * full**2 / 2 + ROWS * full * (8 * 8 + 2 * each)  # to unpack and pack P
             total += each * ROWS * (5 * m + 4 * full)  # to predict; drift
         else:
             total += each * 3 * C * m + 32 * C * m  # W; its norm, if it stays in a ball
             total += 32 * ROWS * needs.others  # norms of features
-        total += each * 4 * C * ROWS + 8 * SUPER * C  # F, D or A; scores
-        if (type(rule) is Kalman, key) not in known:
-            known.add((type(rule) is Kalman, key))
-            total += each * (
-                ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept
-            )  # Z, also to predict; Z Z'
-    return total
+        features = None if native.learns else pieces.features_of(_features(learner), native, n_features)
+        key = kind, id(native) if features is None else digest(features)
+        if key not in known:  # what is shared: Z, also to predict, Z Z', the map
+            total += each * (ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept)
+        known.add(key)
+        kinds.add(kind)
+    return total + LANE * len(kinds)
 
 
 def _features(learner: Mapped) -> FeatureMap:
