@@ -471,8 +471,15 @@ def test_rows_that_are_on_the_card(learner):
         card.predict(X[:, :5].view(OnCard))
     bad = X.copy()
     bad[3, 2] = np.inf
-    with refused("Row 3"):
+    before = scores(card, X)
+    with refused("Row 3 of X is not finite"):
         card.partial_fit(bad.view(OnCard), ys[7])
+    for dtype, much in ((None, 1e160), ("float32", 1e20)):
+        bad[3, 2] = much
+        other = OnlineClassifier(learner, random_state=0, device="cuda", dtype=dtype)
+        with refused("Row 3 of X is too large"):
+            other.partial_fit(bad.view(OnCard), ys[7])
+    np.testing.assert_array_equal(scores(card, X), before)
     with refused("labels"):
         card.partial_fit(there, labels[:5])
 
