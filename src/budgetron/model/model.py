@@ -167,7 +167,8 @@ class Model:
         if self.dtype == np.float32:
             X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
         view, start = getattr(self.engine, "views", views)(X), 0
-        size = 64 if self.device == "cpu" else max(1, X.shape[0])
+        cuts = self.device != "cpu" and not self.learner.in_python
+        size = max(1, X.shape[0]) if cuts else 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
             began = perf_counter()
@@ -184,8 +185,9 @@ class Model:
 
             learner = with_all_columns(self.learner)
             twin = learner.build(task, n_features, self.dtype, self.seed)
-            return CardEngine(learner, twin, task, n_features, self.dtype, self.seed)
-        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
+            engine: Any = CardEngine(learner, twin, task, n_features, self.dtype)
+        else:
+            engine = self.learner.build(task, n_features, self.dtype, self.seed)
         return WholeCalls(engine) if self.learner.in_python else engine
 
     @property

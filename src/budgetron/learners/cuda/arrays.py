@@ -106,9 +106,11 @@ class Arrays:
         self.add_product(C, A, B, of_A, of_B)
         return C
 
-    def repair(self, diagonal: Any, most: float) -> None:
-        """The diagonal of P a little larger than rounding may have made it, and at most ``most``."""
-        np.clip(diagonal * self.limits.repair, 0, most, out=diagonal)
+    def repair(self, diagonal: Any, most: float, counts: Any) -> None:
+        """The diagonal of P, at most ``most``, a little larger for each of ``counts[1]`` repairs."""
+        for _ in range(int(counts[1])):
+            diagonal *= self.limits.repair
+        np.clip(diagonal, 0, most, out=diagonal)
 
     def prepare(self, filters: Sequence[Any], rules: Sequence[Any]) -> None:
         """What the walks need to know of these experts."""

@@ -105,7 +105,10 @@ class Card(Arrays):
             self._blas = Blas(self.xp, self.real, self._stream)
         self._lanes = [(self._stream, self._blas)]  # what is done side by side
         self._repair = self.xp.ElementwiseKernel(
-            "T p, T factor, T most", "T r", "r = min(max(p * factor, (T)0), most)", "budgetron_repair"
+            "T p, T factor, T most, raw int64 counts",
+            "T r",
+            "T q = p; for (long long k = counts[1]; k > 0; --k) q *= factor; r = min(max(q, (T)0), most)",
+            "budgetron_repair",
         )
         self._turn = self.xp.ElementwiseKernel(
             "T a, T scale", "T s, T c", "sincos(a, &s, &c); s *= scale; c *= scale", "budgetron_turn"
@@ -154,10 +157,9 @@ class Card(Arrays):
     ) -> None:
         self._blas.add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
 
-    def repair(self, diagonal: Any, most: float) -> None:
-        self._repair(
-            diagonal, np.array(self.limits.repair, self.real)[()], np.array(most, self.real)[()], diagonal
-        )
+    def repair(self, diagonal: Any, most: float, counts: Any) -> None:
+        numbers = np.array([self.limits.repair, most], self.real)
+        self._repair(diagonal, numbers[0], numbers[1], counts, diagonal)
 
     # ---- walks
 

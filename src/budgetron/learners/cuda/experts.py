@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from functools import partial
+from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,7 @@ from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
 from budgetron.learners.cuda.features import Features
 from budgetron.learners.cuda.questions import Rule, rule_of
 from budgetron.learners.mapped import Mapped
-from budgetron.parts.features.pieces import features_of
+from budgetron.parts.features import pieces
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
 
@@ -27,10 +29,9 @@ class Expert:
     ``key`` is the same for learners of one kind whose features are the same numbers.
     """
 
-    def __init__(self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object) -> None:
-        self.arrays, self.learner, self.native, self.task = arrays, learner, native, task
-        self.key: tuple[object, ...] = (type(self), key)
-        self.outputs = task.outputs
+    def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
+        self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
+        self.key: tuple[object, ...] = type(self), blake2b(pickle.dumps(features)).digest()
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -42,6 +43,7 @@ class Expert:
     def share(self, group: Group) -> None:
         """Take the arrays that learners with equal features share."""
         self.group = group
+        del self.features
 
     def predict(self, Z: Any) -> Any:
         """The scores of the columns of Z, rows x outputs."""
@@ -56,9 +58,9 @@ class Stepping(Expert):
     """Steps along z."""
 
     def __init__(
-        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
     ) -> None:
-        super().__init__(arrays, learner, native, task, key)
+        super().__init__(arrays, learner, features, task)
         limits = arrays.limits
         self.rule: Rule = rule_of(learner.rule, task, limits.largest, limits.largest_square)
         self._start = _weights(state, self.outputs)
@@ -91,9 +93,9 @@ class Filter(Expert):
     """A Kalman filter: P of the first weights, a variance of each of the others."""
 
     def __init__(
-        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
     ) -> None:
-        super().__init__(arrays, learner, native, task, key)
+        super().__init__(arrays, learner, features, task)
         rule: Any = learner.rule
         self.prior, self.drift, self.limits = float(rule.prior), float(rule.drift), arrays.limits
         self.labels = isinstance(task, Labels)
@@ -110,10 +112,11 @@ class Filter(Expert):
         self.S, self.T, self.R = zeros(WALK, WALK), zeros(WALK, WALK), zeros(WALK, WALK)
         self.before = zeros(self.full)  # the diagonal of P as it is in V
         self.diagonal = self.P.reshape(-1)[:: self.full + 1]
-        self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
+        rows = int(state["posterior.rows"][0])
+        self.observed = arrays.array([rows, 0], np.int64)  # and repairs that the block asks for
         noise = [float(state.get(f"kalman.{name}", np.zeros(1))[0]) for name in ("noise", "weight")]
         self.noise = arrays.array(noise, np.float64)
-        self._before = int(state["posterior.rows"][0])
+        self._before = rows
 
     def share(self, group: Group) -> None:
         super().share(group)
@@ -186,7 +189,8 @@ class Filter(Expert):
         if self.full:
             add(self.P, self.U, self.U, of_A="T", alpha=-1, beta=1)
         if self.plain:
-            self.arrays.repair(self.diagonal, self.prior)
+            self.arrays.repair(self.diagonal, self.prior, self.observed)
+            self.observed[1:] = 0
         else:
             self.diagonal[:] = self.variance[: self.full]
 
@@ -246,11 +250,10 @@ def _slices(rows: int) -> list[slice]:
 class Group:
     """Learners of one kind whose features are the same: they share Z, and what is made of Z alone."""
 
-    def __init__(self, arrays: Arrays, experts: Sequence[Expert], n_features: int) -> None:
+    def __init__(self, arrays: Arrays, experts: Sequence[Expert]) -> None:
         self.arrays, self.experts = arrays, experts
         first = experts[0]
-        description: Any = first.learner.features
-        self.features = Features(arrays, features_of(description, first.native.map, n_features))
+        self.features = Features(arrays, first.features)
         m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
         self.Z = arrays.zeros(m, b)
         self.steps = isinstance(first, Stepping)
@@ -302,7 +305,7 @@ class Program:
         kinds: dict[Any, list[Expert]] = {}
         for expert in experts:
             kinds.setdefault(expert.key, []).append(expert)
-        self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
+        self.groups = [Group(arrays, members) for members in kinds.values()]
         filters = [expert for expert in self.experts if isinstance(expert, Filter)]
         rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
         self.X = arrays.zeros(ROWS, n_features)
@@ -368,10 +371,11 @@ class Program:
         return [np.ascontiguousarray(scores[id(expert)]) for expert in self.experts]
 
 
-def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, key: object) -> Expert:
+def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
     """A learner on the card, in the state of the native one."""
-    kind = Filter if isinstance(learner.rule, Kalman) else Stepping
-    return kind(arrays, learner, handle.inner, task, key, handle.state())
+    kind, description = Filter if isinstance(learner.rule, Kalman) else Stepping, learner.features
+    features = pieces.features_of(description, handle.inner.map, n_features)  # type: ignore[arg-type]
+    return kind(arrays, learner, features, task, handle.state())
 
 
 def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
