@@ -167,7 +167,8 @@ class Model:
         if self.dtype == np.float32:
             X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
         view, start = getattr(self.engine, "views", views)(X), 0
-        size = 64 if self.device == "cpu" else max(1, X.shape[0])
+        cuts = self.device != "cpu" and not self.learner.in_python
+        size = max(1, X.shape[0]) if cuts else 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
             began = perf_counter()

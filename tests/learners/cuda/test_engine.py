@@ -5,6 +5,8 @@ The walks in NumPy are their definition. `test_card.py` compares the kernels wit
 
 import pickle
 import sys
+import threading
+import time
 import tracemalloc
 
 import numpy as np
@@ -373,6 +375,23 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
     for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
         with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
             ask()
+
+
+def test_readers_and_forks_do_not_wait_for_the_end_of_a_call():
+    X, ys = rows_of(20000)
+    model = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X[:500], ys[2][:500])
+    learns = threading.Thread(target=model.partial_fit, args=(X[500:], ys[2][500:]))
+    learns.start()
+    while model.fitted_.model.rows_done < 1000:
+        time.sleep(1e-3)
+    seen = [scores(model, X[:300]), scores(model, X[:1]), model.fitted_.model.state()["t"]]
+    alone = learns.is_alive()
+    learns.join()
+    assert alone
+    assert all(np.isfinite(each).all() for each in seen)
+    assert 1000 <= seen[2] < 20000
+    native = OnlineClassifier(FILTER, random_state=0).fit(X, ys[2])
+    np.testing.assert_allclose(scores(model, X), scores(native, X), rtol=1e-9, atol=1e-9)
 
 
 class Interrupt:

@@ -12,6 +12,7 @@ the others are given to it, a few thousand rows at a time, while the card learns
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -143,6 +144,35 @@ class Ahead(NamedTuple):
         return min(self.done) < self.last - self.first
 
 
+class Turns:
+    """A lock, which knows whether somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock, self._waiting = threading.RLock(), deque[None]()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def acquire(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
+        self._waiting.append(None)
+        try:
+            self._lock.acquire()
+        finally:
+            self._waiting.pop()
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
 class CardEngine:
     """An `Engine`: see the text of the module. ``make`` makes the arrays, of the card."""
 
@@ -156,7 +186,7 @@ class CardEngine:
 
     def _start(self, twin: Any, members: list[tuple[Any, Any]]) -> None:
         self.twin, self.members = twin, members
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._pool = ThreadPoolExecutor(1)
         self._ahead = deque[Ahead]()  # what the card has learned, and the twin has not
         self._program: Program | None = None  # the experts on the card, if they are up to date
@@ -270,7 +300,7 @@ class CardEngine:
     def renew(self) -> None:
         """No card can be used in a process that forked, so the twin goes on alone."""
         self.twin.renew()
-        self._lock, self._program, self._scaler, self._forked = threading.RLock(), None, None, True
+        self._lock, self._program, self._scaler, self._forked = Turns(), None, None, True
 
     # ---- rows
 
@@ -308,15 +338,17 @@ class CardEngine:
 
     def run(self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int = 1) -> int:
         """Learn the rows; the number learned is smaller if one is refused."""
-        with self._lock:
-            self._refuse_lost()
-            done, goes_on = 0, True
-            while done < rows.size and goes_on:
-                rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+        done, goes_on = 0, True
+        while done < rows.size and goes_on:
+            rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+            with self._lock:
+                self._refuse_lost()
                 learn = self._on_card if self._ready() else self._natively
                 learned, goes_on = learn(*rest, scores[done:], threads)
-                done += learned
-            return done
+            done += learned
+            if self._lock.waiting:
+                time.sleep(1e-3)  # others take the lock
+        return done
 
     def scores(self, rows: Block, threads: int = 1) -> Floats:
         """The scores of the rows."""
@@ -365,7 +397,10 @@ class CardEngine:
     def _on_card(
         self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
     ) -> tuple[int, bool]:
-        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one."""
+        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one.
+
+        Also until somebody else waits for the model.
+        """
         self._lifted()
         self._fresh = False
         before, work = self.rows_done, deque[Future[None]]()
@@ -389,7 +424,7 @@ class CardEngine:
             while work:
                 work.popleft().result()
                 ahead = self._ahead[0]
-                if not ahead.stopped and ahead.last < rows.size:
+                if not ahead.stopped and ahead.last < rows.size and not self._lock.waiting:
                     begin(ahead.last)
                 goes_on = follow()
         except BaseException:

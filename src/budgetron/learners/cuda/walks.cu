@@ -376,7 +376,7 @@ extern "C" __global__ void __launch_bounds__(PLAIN, 1)
       if (matrix == 0 && column == 1) ahead[0] = own[0][1];
     }
   }
-  long long observed = *e.observed;
+  long long observed = e.observed[0], repairs = e.observed[1];  // P is repaired behind the block
   double noise = e.noise[0], seen = e.noise[1];
   __syncthreads();
 
@@ -400,8 +400,8 @@ extern "C" __global__ void __launch_bounds__(PLAIN, 1)
       }
       meet_block();
       if (!fine) break;
-      if (weight_of[i] != 0 && (++observed % 1024 == 0 || much) && lane == 0)
-        ++e.observed[1];  // P is repaired behind the block
+      observed += weight_of[i] != 0;
+      repairs += weight_of[i] != 0 && (observed % 1024 == 0 || much);
       if (i + 1 == last) break;
       const real next = row[turn][0][i + 1];
       S = fmax((double)(ahead[turn] - (real)square * next * next), 0.0);
@@ -448,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(PLAIN, 1)
     }
   }
   if (t == 0) {
-    *e.observed = observed;
+    e.observed[0] = observed, e.observed[1] = repairs;
     e.noise[0] = noise, e.noise[1] = seen;
   }
 }
