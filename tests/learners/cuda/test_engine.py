@@ -461,11 +461,15 @@ def test_a_part_in_python_that_fails_beside_the_card():
     card = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=[0, 1])
     with pytest.raises(ZeroDivisionError) as caught:
         card.partial_fit(X, ys[2])
+    done = caught.value.rows_learned
+    SEEN.clear()
     native = OnlineClassifier(learner, random_state=0).start(X, classes=[0, 1])
-    assert caught.value.rows_learned == 0
-    np.testing.assert_array_equal(scores(card, X), scores(native, X))
+    native.partial_fit(X[:done], ys[2][:done])
+    assert 64 <= done <= 500
+    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
+    SEEN.clear()
     for model in (card, native):
-        model.partial_fit(X, ys[2])
+        model.partial_fit(X[:200], ys[2][:200])
     np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
 
 

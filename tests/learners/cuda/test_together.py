@@ -178,7 +178,7 @@ def test_bad_rows_and_a_card_that_fails_change_nothing(monkeypatch):
 
 
 def test_interrupts_lose_nothing():
-    X, ys = rows_of(700)
+    X, ys = rows_of(1000)
     learners = [*STACKS[:2], Standardised(MAPPED[1])]
     begun = pickle.dumps([model.fit(X[:100], ys[2][:100]) for model in models(learners, 2)])
     native = [model.fit(X[:100], ys[2][:100]) for model in models(learners, 2, "cpu")]
