@@ -1,6 +1,8 @@
 """progressive_predict_many on a card: models learn together, with the results of single calls."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -96,6 +98,25 @@ def test_equal_maps_are_one(groups):
     other = estimator(MAPPED[0], 2)
     progressive_predict_many([estimator(MAPPED[0], 2), other.set_params(random_state=1)], X, ys[2])
     assert groups == [1, 1]  # other frequencies
+
+
+def test_the_memory_of_a_card_is_given_back(monkeypatch):
+    X, ys = rows_of(300)
+    seen, make = [], experts.Group.__init__
+    monkeypatch.setattr(
+        experts.Group,
+        "__init__",
+        lambda self, *args: (seen.append(weakref.ref(self)), make(self, *args))[1],
+    )
+    monkeypatch.setattr(Arrays, "prepare", lambda *_: None)  # in NumPy it knows the experts
+    monkeypatch.setattr(Arrays, "block", lambda *_: None)
+    gc.disable()
+    try:
+        progressive_predict_many(models(MAPPED, 2), X, ys[2])
+        assert seen
+        assert not any(group() for group in seen)
+    finally:
+        gc.enable()
 
 
 def test_what_cannot_learn_together_learns_alone():

@@ -175,7 +175,6 @@ class Card(Arrays):
         outputs = max(expert.outputs for expert in (*filters, *rules))
         module = _module(self.real.name, 1 if outputs <= 32 else MOST_OUTPUTS // 32, self._device.id)
         self._pool, self._blocks = self.xp.cuda.MemoryPool(), 0
-        self._rules = list(rules)
         exact = [expert for expert in filters if not expert.plain]
         self._filter_walks = list(self._launches(module.get_function("walk_filters"), exact))
         self._plain_walks = []
@@ -191,7 +190,7 @@ class Card(Arrays):
             kernel = module.get_function("walk_rules")
             shared = rules[0].outputs * ROWS * self.real.itemsize
             inside = shared <= 2**17
-            self._rule_walk = kernel, shared if inside else 0, np.int32(inside)
+            self._rule_walk = kernel, len(rules), shared if inside else 0, np.int32(inside)
             kernel.max_dynamic_shared_size_bytes = 2**17
 
     def _launches(self, kernel: Any, filters: list[Any]) -> Iterator[tuple[Any, ...]]:
@@ -284,9 +283,9 @@ class Card(Arrays):
             kernel((blocks,), (THREADS,), (table, owners, arrived, *where), shared_mem=shared)
 
     def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
-        kernel, shared, inside = self._rule_walk
+        kernel, blocks, shared, inside = self._rule_walk
         arguments = self._rule_table, y, weights, first_row, np.int32(rows), inside
-        kernel((len(self._rules),), (ROWS,), arguments, shared_mem=shared)
+        kernel((blocks,), (ROWS,), arguments, shared_mem=shared)
 
     def finish(self) -> None:
         self._stream.synchronize()

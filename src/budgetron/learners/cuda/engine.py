@@ -11,7 +11,6 @@ the others are given to it, a few thousand rows at a time, while the card learns
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable
@@ -25,6 +24,7 @@ from scipy.sparse import csr_matrix
 
 from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
+from budgetron._util.threads import Turns
 from budgetron.learners.cuda.arrays import MOST_OUTPUTS, SUPER, Arrays
 from budgetron.learners.cuda.card import Card
 from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
@@ -142,35 +142,6 @@ class Ahead(NamedTuple):
     def stopped(self) -> bool:
         """Whether an expert has refused a row."""
         return min(self.done) < self.last - self.first
-
-
-class Turns:
-    """A lock, which knows whether somebody waits for it."""
-
-    def __init__(self) -> None:
-        self._lock, self._waiting = threading.RLock(), deque[None]()
-
-    @property
-    def waiting(self) -> bool:
-        return bool(self._waiting)
-
-    def acquire(self) -> None:
-        if self._lock.acquire(blocking=False):
-            return
-        self._waiting.append(None)
-        try:
-            self._lock.acquire()
-        finally:
-            self._waiting.pop()
-
-    def release(self) -> None:
-        self._lock.release()
-
-    def __enter__(self) -> None:
-        self.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
 
 
 class CardEngine:

@@ -45,9 +45,8 @@ class Expert:
         self.scores = self.out[first : first + rows]
         return self
 
-    def share(self, group: Group) -> None:
+    def share(self, group: Group) -> None:  # noqa: ARG002
         """Take the arrays that learners with equal features share."""
-        self.group = group
         del self.features
 
     def predict(self, Z: Any) -> Any:
