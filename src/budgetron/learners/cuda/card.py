@@ -57,6 +57,11 @@ def _module(real: str, each: int, device: int) -> Any:  # noqa: ARG001
     return cupy().RawModule(code=source, options=("-std=c++17", f"-DSINGLE={int(single)}", *options))
 
 
+_IDLE: dict[int, list[Any]] = {}
+"""Handles of cuBLAS with their work space, by device, which nobody uses now. To destroy one waits for the
+device, and breaks what another thread records."""
+
+
 class Blas:
     """Products of matrices with rows in order, on one stream.
 
@@ -68,13 +73,16 @@ class Blas:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             path = next(line.split()[-1] for line in maps if "/libcublas.so" in line)
         library, number, pointer = ctypes.CDLL(path), ctypes.c_int, ctypes.c_void_p
-        self._handle, self._space = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
-        library.cublasCreate_v2(ctypes.byref(self._handle))
-        weakref.finalize(
-            self, library.cublasDestroy_v2, self._handle
-        ).atexit = False  # the driver goes first
+        idle = _IDLE.setdefault(xp.cuda.Device().id, [])
+        try:
+            held = idle.pop()
+        except IndexError:
+            held = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
+            library.cublasCreate_v2(ctypes.byref(held[0]))
+        weakref.finalize(self, idle.append, held).atexit = False
+        self._handle, space = held
         library.cublasSetStream_v2(self._handle, pointer(stream.ptr))
-        library.cublasSetWorkspace_v2(self._handle, pointer(self._space.data.ptr), ctypes.c_size_t(1 << 25))
+        library.cublasSetWorkspace_v2(self._handle, pointer(space.data.ptr), ctypes.c_size_t(1 << 25))
         self._gemm = library.cublasSgemm_v2 if real == np.float32 else library.cublasDgemm_v2
         matrix = (pointer, number)
         self._gemm.argtypes = [pointer, *5 * (number,), pointer, *matrix, *matrix, pointer, *matrix]
