@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import threading
-from contextlib import suppress
 from functools import partial
 
 import httpx
@@ -16,11 +15,10 @@ from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
 from budgetron.serve import changes, comparison, routes, settings
-from budgetron.serve.problems import Problem
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
 from tests.helpers.served import offline_history
-from tests.serve.conftest import SMALL, learn, until
+from tests.serve.conftest import SMALL, held, learn, until
 from tests.serve.test_lifecycle import A, B, C, bits, made, refused, roll_back, snapshot
 from tests.serve.test_replica import following
 
@@ -149,46 +147,138 @@ def test_the_one_that_is_asked_must_take_the_rows_too(inside):
         assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B), rbp(A, B))
 
 
+class Waiting(threading.Thread):
+    """A request that waits for the writer; `answer` waits for it."""
+
+    def __init__(self, client, *request, json=None):
+        super().__init__()
+        self.client, self.request, self.json = client, request, json
+        queue = client.service.models.get("default").writer._queue
+        before = len(queue)
+        self.start()
+        until(lambda: len(queue) > before)
+
+    def run(self):
+        with httpx.Client(base_url=self.client.base_url, timeout=60) as own:
+            self.answered = own.request(*self.request, json=self.json)
+
+    @property
+    def answer(self):
+        self.join(60)
+        return self.answered
+
+
 def test_a_group_in_which_the_one_asked_refuses_is_learned_without_that_request(inside):
-    """What waits is one group; the writer is held until all of it waits."""
     with inside(learner=Standardised(SMALL)) as client:
         challenge(client).raise_for_status()
         learn(client, A)
-        model = client.service.models.get("default")
-        held, go_on = threading.Event(), threading.Event()
-
-        def change():
-            held.set()
-            go_on.wait(30)
-            raise Problem("not-found", "it only waits.")
-
-        waiting = threading.Thread(target=suppressed(Problem), args=(lambda: model.changed(change),))
-        waiting.start()
-        held.wait(30)
-        answers, sent = {}, [("default", B), ("beside", GAP), ("beside", C)]
-
-        def send(name, rows):
-            with httpx.Client(base_url=client.base_url, timeout=60) as own:
-                answers[name, len(rows)] = own.post(f"/v1/models/{name}/learn", json=rows).status_code
-
-        threads = []
-        for i, (name, rows) in enumerate(sent, 1):
-            threads.append(threading.Thread(target=send, args=(name, rows)))
-            threads[-1].start()
-            until(lambda: model.work.queued_rows >= sum(len(r) for _, r in sent[:i]))  # noqa: B023
-        go_on.set()
-        for thread in (waiting, *threads):
-            thread.join(60)
-        assert answers == {("default", 4): 200, ("beside", 1): 422, ("beside", 4): 200}
+        with held(client.service.models.get("default")):
+            sent = [("default", B), ("beside", GAP), ("beside", C)]
+            asked = [Waiting(client, "POST", f"/v1/models/{name}/learn", json=rows) for name, rows in sent]
+        assert [each.answer.status_code for each in asked] == [200, 422, 200]
         assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B, C), rbp(A, B, C))
 
 
-def suppressed(kind):
-    def call(function):
-        with suppress(kind):
-            function()
+@pytest.mark.parametrize("gone", [True, False])
+def test_requests_that_wait_for_a_challenger_that_goes_or_gets_another_name(inside, gone):
+    with inside(group_rows=1) as client:  # what comes later is learned later
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        model, one = client.service.models.get("default"), {"x": A[0]["x"]}
+        [number] = client.post(f"{BESIDE}/predict?keep=1", json=one).json()["ids"]
+        change = ("DELETE", BESIDE) if gone else ("POST", f"{BESIDE}/rename")
+        with held(model):
+            changed = Waiting(client, *change, json=None if gone else {"to": "better"})
+            asked = [
+                Waiting(client, "POST", f"{BESIDE}/learn", json=B),
+                Waiting(client, "POST", f"{BESIDE}/predict?id=own", json=one),
+                Waiting(client, "POST", f"{BESIDE}/label", json={"id": number, "y": "no"}),
+            ]
+        assert changed.answer.status_code == 200
+        if gone:
+            assert [refused(each.answer) for each in asked] == [(404, "not-found")] * 3
+            assert client.get("/v1/model").json()["version"] == 6
+            assert client.get("/v1/retention").json()["rows"] == 1
+        else:
+            assert [each.answer.status_code for each in asked] == [200] * 3
+            expected = beside()
+            expected.partial_fit([row["x"] for row in A], [row["y"] for row in A])
+            wanted = expected.progressive_predict([row["x"] for row in B], [row["y"] for row in B])
+            assert asked[0].answer.json()["predictions"] == wanted.tolist()
+            assert bits(client, "/v1/models/better") == rbp(A, B, [one | {"y": "no"}])
 
-    return call
+
+def late(client, *names):
+    """Labels that came later, and mistakes, as models count them."""
+    counts = [client.get(f"/v1/models/{name}/model").json()["metrics"]["late"] for name in names]
+    return [(each["rows"], each["mistakes"]) for each in counts]
+
+
+def test_a_late_label_counts_for_the_model_that_predicted(inside):
+    def predict(name, own):
+        found = client.post(f"/v1/models/{name}/predict?id={own}", json={"x": A[0]["x"]})
+        return found.raise_for_status().json()["predictions"][0]
+
+    def label(name, *pairs):
+        body = [{"id": own, "y": y} for own, y in pairs]
+        client.post(f"/v1/models/{name}/label", json=body).raise_for_status()
+
+    with inside() as client:
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        challenge(client, "third", replay=True).raise_for_status()
+        client.put("/v1/aliases/champion", json={"model": "default"}).raise_for_status()
+        said = {own: predict("champion", own) for own in ("a", "b", "c")}
+        client.put("/v1/aliases/champion", json={"model": "beside"}).raise_for_status()
+        said |= {own: predict("champion", own) for own in ("d", "e")}
+        predict("third", "f")
+        label("champion", ("a", "?"), ("d", said["d"]))
+        assert late(client, "default", "beside", "third") == [(1, 1), (1, 0), (0, 0)]
+        client.delete("/v1/aliases/champion").raise_for_status()
+        client.post(f"{BESIDE}/rename", json={"to": "new"}).raise_for_status()
+        client.delete("/v1/models/third").raise_for_status()
+        challenge(client, "third", replay=True).raise_for_status()  # another one of that name
+        label("default", ("e", said["e"]), ("f", "?"))
+        assert late(client, "default", "new", "third") == [(1, 1), (2, 0), (0, 0)]
+        assert client.get("/v1/retention").json()["rows"] == 2
+    with inside() as client:
+        label("third", ("b", said["b"]))
+        assert late(client, "default", "new", "third") == [(2, 1), (2, 0), (0, 0)]
+
+
+def test_a_late_label_counts_for_no_branch_that_was_left(inside):
+    def predicted(own):
+        for name in ("default", "beside"):
+            path = f"/v1/models/{name}/predict?id={own}-{name}"
+            client.post(path, json={"x": A[0]["x"]}).raise_for_status()
+
+    def counted(own):
+        body = [{"id": f"{own}-{name}", "y": "no"} for name in ("default", "beside")]
+        client.post("/v1/label", json=body).raise_for_status()
+        return [rows for rows, _ in late(client, "default", "beside")]
+
+    with inside() as client:
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        for own in ("trunk", "trunk too", "trunk at last"):
+            predicted(own)
+        version = snapshot(client)
+        learn(client, B)
+        for own in ("left", "left too"):
+            predicted(own)
+        roll_back(client, to=version, replay=True).raise_for_status()
+        predicted("new")
+        assert counted("left") == [0, 0]
+        assert counted("trunk") == [1, 1]
+        again = snapshot(client)
+        assert counted("new") == [2, 2]
+        roll_back(client, to=again).raise_for_status()
+    with inside() as client:
+        assert counted("left too") == [1, 1]
+        assert counted("trunk too") == [2, 2]
+        client.post("/v1/reset").raise_for_status()
+        learn(client, B)
+        assert counted("trunk at last") == [0, 0]
 
 
 def test_labels_that_come_later_and_retries(inside):
@@ -201,8 +291,7 @@ def test_labels_that_come_later_and_retries(inside):
         assert client.post("/v1/learn", json=C, headers=headers).content == first.content
         ids = client.post(f"{BESIDE}/predict?keep=1", json={"x": A[0]["x"]}).json()["ids"]
         client.post(f"{BESIDE}/label", json={"id": ids[0], "y": "no"}).raise_for_status()
-        late = [client.get(f"{p}/model").json()["metrics"]["late"]["rows"] for p in ("/v1", BESIDE)]
-        assert late == [0, 1]
+        assert [rows for rows, _ in late(client, "default", "beside")] == [0, 1]
         row = [{"x": A[0]["x"], "y": "no"}]
         assert bits(client, BESIDE) == rbp(B, C, row)
         assert bits(client) == after(client.folder, A, B, C, row)

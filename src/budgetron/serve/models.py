@@ -108,7 +108,7 @@ class Model(ServedModel):
     def team(self) -> Team:
         """The model with its challengers, as they are now."""
         beside = {
-            name: Member(each.settings, each.published.estimator, each.tally)
+            name: Member(each.settings, each.published.estimator, each.tally, each.born)
             for name, each in self.challengers.items()
         }
         return Team(Member(self.settings, self.published.estimator, self.tally), beside, self.compared)

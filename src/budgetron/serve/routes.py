@@ -94,7 +94,7 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     refuse_large(published, rows, service.limits)
     if explain:
         refuse_to_explain(published, rows)
-    predicted = partial(_predicted, published, rows, keep, explain, novelty)
+    predicted = partial(_predicted, model.born, published, rows, keep, explain, novelty)
     quick = are_few(published, rows) and not explain and not novelty
     answer = predicted() if quick else await asyncio.to_thread(predicted)
     service.counters.predictions[model.name] += len(rows)
@@ -404,7 +404,9 @@ async def answer_of(model: ServedModel, job: Job) -> Response:
     return Response(await future, media_type=JSON)
 
 
-def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool) -> bytes | Keep:
+def _predicted(
+    born: int, published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool
+) -> bytes | Keep:
     """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
     answer, encode = predict(published, rows), msgspec.json.encode
     answer |= said_beside(published, rows, explain, novelty)
@@ -415,5 +417,5 @@ def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, nove
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
     names: Sequence[str | None] = rows.ids or [None] * len(rows)
     each = zip(values, answer["predictions"], names, strict=True)
-    kept = [KeptRow(encode(x), encode(y), name) for x, y, name in each]
+    kept = [KeptRow(encode(x), encode([y, published.version, born]), name) for x, y, name in each]
     return Keep(rows=len(kept), kept_rows=kept, answer=answer)

@@ -45,6 +45,7 @@ class ServedModel(ABC):
     log: Log | None = None
     webhooks: Webhooks | None = None  # none of a replica, or of a challenger
     stream: "ServedModel"  # the model that has the log: itself, or that beside which it learns
+    born = 0  # of a challenger: the version with which it joined
 
     def __init__(
         self,
