@@ -1,6 +1,7 @@
 """Models that learn the same rows beside another one, and how they compare."""
 
 import json
+import re
 import sqlite3
 import threading
 from functools import partial
@@ -735,6 +736,47 @@ def test_relative_differences_of_errors():
 
 
 # ---- client and command
+
+
+SERIES = re.compile(r'(budgetron_\w+)((?:\{(?:\w+="(?:[^"\\\n]|\\[\\n"])*",?)+\})?) \S+')
+
+
+def series(text):
+    """The series of /metrics: names with labels. Each once, under its type, and with those of its name."""
+    kinds, found, name = {}, [], None
+    for line in text.splitlines():
+        if line.startswith("# TYPE"):
+            *_, name, kind = line.split(" ")
+            assert name not in kinds
+            kinds[name] = kind
+        elif not line.startswith(f"# HELP budgetron_"):
+            metric, labels = SERIES.fullmatch(line).groups()
+            parts = [metric, re.sub("_(bucket|sum|count)$", "", metric)]
+            assert name == parts[kinds[name] == "histogram"]
+            found.append(metric + labels)
+    assert len(set(found)) == len(found)
+    assert len(re.findall("# HELP", text)) == len(kinds)
+    return set(found)
+
+
+def test_metrics_have_what_challengers_share_once(inside):
+    own = ["rows_learned_total", "mistakes_total", "error_window", "support_vectors", "model_bytes"]
+    shared = ["queue_rows", "queue_bytes", "log_bytes", "kept_rows", "kept_dropped_total", "learning"]
+    shared += ["snapshot_age_seconds", "commit_seconds_count"]
+    odd = [{"x": {"a": i / 9, "b": 0.5}, "y": 'a "b"\\\n{c="d"} 1' if i == 9 else "no"} for i in range(30)]
+    with inside() as client:
+        learn(client, A)
+        challenge(client).raise_for_status()
+        learn(client, B)
+        learn(client, odd)
+        client.post(f"{BESIDE}/predict", json={"x": A[0]["x"]}).raise_for_status()
+        text = client.get("/metrics").text
+        found = series(text)
+        for name in own + shared:
+            assert f'budgetron_{name}{{model="default"}}' in found
+            assert (f'budgetron_{name}{{model="beside"}}' in found) == (name in own)
+        assert f'budgetron_rows_learned_total{{model="beside"}} {len(B) + len(odd)}\n' in text
+        assert any(each.startswith('budgetron_class_recall{model="beside"') for each in found)
 
 
 def test_by_the_client_and_the_command(inside, capsys):

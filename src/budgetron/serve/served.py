@@ -241,27 +241,33 @@ class ServedModel(ABC):
         }
 
     def numbers(self) -> dict[str, Any]:
-        """The numbers of the metrics page."""
+        """The numbers of the metrics page; those of the stream are not repeated for each challenger."""
         estimator, version = published = self.published
-        values, work = self.tally.values(), self.work
+        values = self.tally.values()
         return {
-            "rows_learned_total": version,
+            "rows_learned_total": version if self.challenger_of is None else values["rows"],
             "mistakes_total": values["mistakes"],
             "error_window": values["window"]["rate"],
             "error_running": values["running"]["rate"],
             "support_vectors": int(estimator.n_support_) if published.fitted else 0,
             "model_bytes": int(estimator.memory_bytes_) if published.fitted else 0,
+            "covered": estimator.covered_ if covers(published) else None,
+            "rare": values.get("rare", []),
+            "told": dict(self.told),
+        } | (self._numbers_of_stream() if self.stream is self else {})
+
+    def _numbers_of_stream(self) -> dict[str, Any]:
+        work, kept = self.work, self.kept()
+        return {
             "queue_rows": work.queued_rows,
             "queue_bytes": work.queued_bytes,
             "log_bytes": self.log_bytes(),
             "snapshot_age_seconds": round(time.monotonic() - work.snapshot_time, 3),
             "learning": int(self.trouble is None),
-            "covered": estimator.covered_ if covers(published) else None,
-            "rare": values.get("rare", []),
             "commits": work.commits,
-            **{f"kept_{name}": self.kept()[name] for name in ("rows", "bytes")},
-            "kept_dropped_total": self.kept()["dropped"],
-            "told": dict(self.told),
+            "kept_rows": kept["rows"],
+            "kept_bytes": kept["bytes"],
+            "kept_dropped_total": kept["dropped"],
         }
 
     def point(self) -> tuple[int, dict[str, Any]] | None:
