@@ -15,7 +15,7 @@ from budgetron import OnlineClassifier, Standardised, algorithms, model_files
 from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
-from budgetron.serve import changes, comparison, routes, settings
+from budgetron.serve import changes, comparison, settings
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
 from tests.helpers.served import offline_history
@@ -189,12 +189,13 @@ def test_requests_that_wait_for_a_challenger_that_goes_or_gets_another_name(insi
         [number] = client.post(f"{BESIDE}/predict?keep=1", json=one).json()["ids"]
         change = ("DELETE", BESIDE) if gone else ("POST", f"{BESIDE}/rename")
         with held(model):
-            changed = Waiting(client, *change, json=None if gone else {"to": "better"})
             asked = [
                 Waiting(client, "POST", f"{BESIDE}/learn", json=B),
                 Waiting(client, "POST", f"{BESIDE}/predict?id=own", json=one),
                 Waiting(client, "POST", f"{BESIDE}/label", json={"id": number, "y": "no"}),
             ]
+            changed = Waiting(client, *change, json=None if gone else {"to": "better"})
+            model.writer._queue.rotate()  # the change comes first
         assert changed.answer.status_code == 200
         if gone:
             assert [refused(each.answer) for each in asked] == [(404, "not-found")] * 3
@@ -413,34 +414,64 @@ def test_a_roll_back_finds_challengers_by_their_names_of_then(inside, tmp_path):
         assert bits(client, "/v1/models/other") == then
 
 
-def test_changes_that_wait_for_a_replay_keep_nobody_else_waiting(inside, monkeypatch):
+@pytest.mark.parametrize("what", ["challenge", "roll back"])
+def test_changes_of_other_models_do_not_wait_for_a_replay(inside, monkeypatch, what):
     begun, go_on = threading.Event(), threading.Event()
     replayed = changes._replayed
 
     def slow(*args, **more):
-        begun.set()
-        assert go_on.wait(60)
+        if args[2].replay:
+            begun.set()
+            assert go_on.wait(60)
         return replayed(*args, **more)
 
     monkeypatch.setattr(changes, "_replayed", slow)
     with inside() as client:
+        made(client, "a", "b")
         learn(client, A)
-        waiting = [threading.Thread(target=challenge, args=(client,), kwargs={"replay": True})]
+        learn(client, B, "/v1/models/b/learn")
+        challenge(client, "beside-b", path="/v1/models/b").raise_for_status()
+        version = snapshot(client)
+        learn(client, B)
+        change = partial(challenge, client, replay=True)
+        if what == "roll back":
+            change = partial(roll_back, client, to=version, replay=True)
+        waiting = [threading.Thread(target=change)]
         waiting[0].start()
-        assert begun.wait(60)
-        body = {"model": "default"}
-        for i in range(40):  # more than there are threads
-            alias = partial(client.put, f"/v1/aliases/a{i}", json=body)
-            waiting.append(threading.Thread(target=alias))
-            waiting[-1].start()
         try:
-            until(lambda: routes.CHANGES._work_queue.qsize() > 30)
-            assert client.get("/v1/model", timeout=20).json()["version"] == len(A)
+            assert begun.wait(60)
+            for _ in range(10):  # these wait for their model
+                waiting.append(threading.Thread(target=client.post, args=("/v1/freeze",)))
+                waiting[-1].start()
+            for method, path, body in OF_OTHERS:
+                answer = client.request(method, f"/v1/{path}", json=body, timeout=20)
+                assert answer.status_code in (200, 201), path
+            assert client.get("/v1/model").json()["version"] == len(A + B)
+            if what == "challenge":
+                assert refused(client.put("/v1/models/beside", json={})) == (503, "busy")
+                assert refused(client.get("/v1/models/beside/model")) == (503, "busy")
+                assert refused(challenge(client, "another")) == (503, "busy")
         finally:
             go_on.set()
             for thread in waiting:
                 thread.join()
-        assert len(client.get("/v1/aliases").json()["aliases"]) == 40
+        assert client.get("/v1/aliases").json()["aliases"] == {"champion": "default", "old": "b-2"}
+
+
+OF_OTHERS = [
+    ("PUT", "aliases/champion", {"model": "default"}),  # a name is changed at once
+    ("PUT", "aliases/old", {"model": "b"}),
+    ("POST", "models/b/freeze", None),
+    ("POST", "models/b/thaw", None),
+    ("POST", "models/b/snapshot", None),
+    ("POST", "models/beside-b/rename", {"to": "beside-b2"}),
+    ("POST", "models/b/rename", {"to": "b-2"}),
+    ("PUT", "models/b-2/retention", {"rows": 5}),
+    ("PUT", "models/b-2/challengers/more", RBP | {"replay": False}),
+    ("POST", "models/b-2/reset", None),
+    ("DELETE", "models/a", None),
+    ("PUT", "models/new", {}),
+]
 
 
 def test_a_challenger_decides_as_the_model_beside_it(inside):
@@ -466,7 +497,7 @@ def test_a_service_that_ended_while_it_renamed_a_challenger(inside):
         challenge(client).raise_for_status()
         client.put("/v1/aliases/champion", json={"model": "beside"}).raise_for_status()
         client.post(f"{BESIDE}/rename", json={"to": "better"}).raise_for_status()
-        client.service.models._aliases.write({"champion": "beside"}, ("beside", "better"))
+        client.service.models._aliases.write({"champion": "beside"}, {"beside": "better"})
     with inside() as client:
         assert client.get("/v1/aliases").json() == {"aliases": {"champion": "better"}}
 
@@ -749,7 +780,7 @@ def series(text):
             *_, name, kind = line.split(" ")
             assert name not in kinds
             kinds[name] = kind
-        elif not line.startswith(f"# HELP budgetron_"):
+        elif not line.startswith("# HELP budgetron_"):
             metric, labels = SERIES.fullmatch(line).groups()
             parts = [metric, re.sub("_(bucket|sum|count)$", "", metric)]
             assert name == parts[kinds[name] == "histogram"]

@@ -324,7 +324,7 @@ def test_a_service_that_ended_while_it_renamed_a_model(inside):
             if renamed:
                 made(client, "a")
             client.put("/v1/aliases/champion", json={"model": name})
-            client.service.models._aliases.write({"champion": name}, (name, "z" if renamed else "y"))
+            client.service.models._aliases.begin_renaming(name, "z" if renamed else "y")
             root = client.folder.parent
         if renamed:
             (root / "a").rename(root / "z")

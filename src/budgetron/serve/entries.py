@@ -84,9 +84,9 @@ class Answer(NamedTuple):
 
 
 class KeptRow(NamedTuple):
-    """A row that waits for its label, what was predicted for it by whom, and the id that the client gave it.
+    """A row that waits for its label, what was predicted for it, and the id that the client gave it.
 
-    ``predicted`` is a list in JSON: the prediction, the version, and with which one that model joined.
+    ``predicted`` is a list in JSON: the prediction, the version, and that with which the model joined.
     """
 
     body: bytes

@@ -285,9 +285,9 @@ class Log:
 
     def changes(self, after: int) -> list[LoggedRequest]:
         """The roll-backs and resets after a row."""
-        query = f"select * from log indexed by changes where media = '{CHANGE}' and first >= ? order by first"
+        query = f"select * from log indexed by changes where media = '{CHANGE}' and first >= ?"
         with self._lock:
-            found = self._db.execute(query, (after,)).fetchall()
+            found = self._db.execute(f"{query} order by first", (after,)).fetchall()
         return [request_of(entry) for entry in found]
 
     def written(self, begin: float, end: float) -> list[tuple[int, int]]:

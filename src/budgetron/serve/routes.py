@@ -18,6 +18,7 @@ from budgetron.records.table import Table
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
 from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
+from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large, refuse_to_explain, said_beside
@@ -31,8 +32,8 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
-CHANGES = ThreadPoolExecutor(4, "changes")
-"""The threads of changes, which wait for each other: requests that change nothing have other threads."""
+CHANGES = ThreadPoolExecutor(Limits.models + 4, "changes")
+"""The threads of changes: one of each model may have to wait long, and others need not wait for it."""
 PAGE = 1000
 """Events of one answer."""
 STREAM = "text/event-stream"

@@ -340,17 +340,24 @@ class ServedModels(ABC):
 
     by_name: Mapping[str, ServedModel]
     loop: asyncio.AbstractEventLoop | None = None
-    moving: frozenset[str] = frozenset()  # names of models of which one gets another name just now
+    changing: frozenset[str] = frozenset()  # names of models that are made or changed just now
     why: str | None = None  # nobody knows which models there are
 
     def get(self, name: str) -> ServedModel:
         """The model of that name or alias, or a `Problem`."""
         model = self.by_name.get(name) or self.by_name.get(self.aliases.get(name, ""))
-        if model is None and self.moving & {name, self.aliases.get(name, "")}:
-            raise Problem("busy", "a model of that name is being renamed: try again.", retry_after=1)
         if model is None:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+            raise self._unknown(name)
         return model
+
+    def _unknown(self, name: str) -> Problem:
+        """Why there is no model of that name or alias."""
+        if self.changing & {name, self.aliases.get(name, "")}:
+            return self._is_changing(name)
+        return Problem("not-found", f"there is no model {name[:100]!r}.")
+
+    def _is_changing(self, name: str) -> Problem:
+        return Problem("busy", f"the model {name!r} is being made or changed: try again.", retry_after=1)
 
     @property
     @abstractmethod

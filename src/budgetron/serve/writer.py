@@ -166,7 +166,7 @@ class Writer(threading.Thread):
             try:
                 job.result = self._stored(job)
                 if job.result is None and job.asked not in known:
-                    sentence = "the challenger was removed while the request waited, and learned nothing of it."
+                    sentence = "the challenger was removed while the request waited."
                     raise Problem("not-found", sentence)
                 if job.result is None and isinstance(job, Learn) and self.model.frozen:
                     raise Problem("frozen", f"the model {self.model.name!r} is frozen: thaw it to learn.")
