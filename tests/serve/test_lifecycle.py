@@ -17,7 +17,10 @@ from budgetron.client import Client, ServiceError
 from budgetron.serve import archive, settings
 from budgetron.serve.archive import Archive, Kept
 from budgetron.serve.limits import Limits
+from budgetron.serve.problems import Problem
+from budgetron.serve.retention import Wanted
 from budgetron.serve.tokens import Tokens, _digest
+from budgetron.serve.webhooks import Webhook
 from tests.helpers.command import called
 from tests.helpers.served import SMALL, bodies, offline_history, offline_models, served
 from tests.serve.conftest import ROWS, learn, until
@@ -25,6 +28,7 @@ from tests.serve.test_replica import following
 
 FOGD = {"components": 10, "kernel": {"type": "Gaussian", "gamma": 0.5}}
 A, B, C = ROWS[:4], ROWS[4:8], ROWS[8:]
+EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 
 
 def bits(client, path="/v1"):
@@ -166,6 +170,9 @@ def test_a_roll_back_is_done_once_for_its_key(inside):
         ({"to": 4, "leave_out": [{"from": 1, "until": 2}]}, 400, "malformed"),
         ({"to": 4, "replay": True, "leave_out": [{"from": 1, "until": "2026-01-01T00:00:00Z"}]}, 400, None),
         ({"to": 4, "replay": True, "leave_out": [{"from": "2026-01-01T00:00:00", "until": 1}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": 6, "until": 4}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": -1, "until": 4}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": LATER, "until": EARLIER}]}, 400, None),
     ],
 )
 def test_a_roll_back_that_cannot_be_changes_nothing(client, body, status, problem):
@@ -340,6 +347,28 @@ def test_aliases_that_were_changed_by_hand_are_refused(inside):
     path.write_bytes(path.read_bytes().replace(b'"b"', b'"c"'))
     with pytest.raises(Exception, match="changed or damaged"), inside():
         pass
+
+
+def test_what_comes_while_a_model_is_moved_is_refused_and_writes_nothing(inside):
+    with inside(private_webhooks=True) as client:
+        made(client, "a")
+        model = client.service.models.get("a")
+        client.post("/v1/models/a/rename", json={"to": "z"}).raise_for_status()
+        made(client, "a")  # another one has its folder
+        hook = Webhook("http://127.0.0.1:9/")
+        for late in (
+            partial(model.freeze, True),
+            partial(model.retain, Wanted(rows=1)),
+            partial(model.webhooks.put, "w", hook),
+            partial(model.webhooks.remove, "w"),
+        ):
+            with pytest.raises(Problem, match="being changed: try again") as refusal:
+                late()
+            assert refusal.value.status == 503
+        assert client.get("/v1/models/a/model").json()["frozen"] is False
+        assert client.get("/v1/models/a/retention").json()["limits"]["rows"] > 1
+        names = {path.name for path in (client.folder.parent / "a").iterdir()}
+        assert not names & {"frozen", "retention.json", "webhooks.json"}
 
 
 def test_a_deleted_model_is_gone_and_its_name_is_free(inside):

@@ -62,13 +62,13 @@ class LeftOut(Struct, forbid_unknown_fields=True, rename={"begin": "from"}):
 
     def ranges(self, log: Log) -> list[Range]:
         """Their numbers. Rows of one request were written at one time."""
-        if isinstance(self.begin, datetime) and isinstance(self.until, datetime):
-            return log.written(self.begin.timestamp(), self.until.timestamp())
-        if isinstance(self.begin, datetime) or isinstance(self.until, datetime):
-            raise Problem(
-                "malformed", "leave_out: from and until must be two times, or two numbers of rows."
-            )
-        return [(self.begin, self.until)]
+        begin, until = self.begin, self.until
+        if isinstance(begin, datetime) and isinstance(until, datetime) and begin < until:
+            return log.written(begin.timestamp(), until.timestamp())
+        if isinstance(begin, int) and isinstance(until, int) and 0 <= begin < until:
+            return [(begin, until)]
+        what = "two times, or two numbers of rows from 0, the first before the second"
+        raise Problem("malformed", f"leave_out: from and until must be {what}.")
 
 
 class Changed(NamedTuple):

@@ -58,6 +58,7 @@ class Model(ServedModel):
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)
         self.log, self._folder = Log(folder, limits), folder
+        self._closing, self._filing = False, threading.Lock()  # whose holder writes to the folder
         try:
             self.retention = retention.read(folder, limits)
             self.log.retain(self.retention)
@@ -89,6 +90,8 @@ class Model(ServedModel):
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
+        with self._filing:
+            self._closing = True
         if self.writer.is_alive():
             self.writer.close()
         self.webhooks.close()
@@ -169,28 +172,40 @@ class Model(ServedModel):
         to = begin if replay and begin is not None else self.published.version
         return Change("add challenger", to, replay, name=name, settings=asdict(chosen))
 
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Its folder is not moved meanwhile; a `Problem` if the model is being closed."""
+        with self._filing:
+            if self._closing:
+                raise Problem(
+                    "busy", f"the model {self.name!r} is being changed: try again.", retry_after=1
+                )
+            yield
+
     def freeze(self, frozen: bool) -> None:
         """Let it only predict from now on, or learn again; on disk when this returns."""
-        if frozen:
-            (self._folder / FROZEN).touch(mode=0o600)
-        else:
-            (self._folder / FROZEN).unlink(missing_ok=True)
-        log.sync_folder(self._folder)
-        self.frozen = frozen
+        with self._in_place():
+            if frozen:
+                (self._folder / FROZEN).touch(mode=0o600)
+            else:
+                (self._folder / FROZEN).unlink(missing_ok=True)
+            log.sync_folder(self._folder)
+            self.frozen = frozen
 
     def retain(self, wanted: Wanted) -> dict[str, Any]:
         """Keep rows for labels within these limits, from now on and after restarts."""
         chosen = wanted.beside(self.limits)
-        if self.trouble is not None:  # nothing is written any more
-            raise Problem("learning-stopped", self.trouble)
-        wanted.write(self._folder)
-        self.retention = chosen
-        self.log.retain(chosen)
-        try:
-            self.log.trim()
-        except sqlite3.Error as error:
-            raise self.writer.stop(f"the log could not be written: {error}") from None
-        self.writer.tell_dropped()
+        with self._in_place():
+            if self.trouble is not None:  # nothing is written any more
+                raise Problem("learning-stopped", self.trouble)
+            wanted.write(self._folder)
+            self.retention = chosen
+            self.log.retain(chosen)
+            try:
+                self.log.trim()
+            except sqlite3.Error as error:
+                raise self.writer.stop(f"the log could not be written: {error}") from None
+            self.writer.tell_dropped()
         return self.kept()
 
     def kept(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Writer(threading.Thread):
             if self.model.trouble is not None:
                 raise Problem("learning-stopped", self.model.trouble)
             if self._closing:
-                raise Problem("stopping", "the service is stopping: try again soon.", retry_after=2)
+                raise Problem("stopping", "the model is being closed: try again soon.", retry_after=2)
             if job.key is not None and job.key in self._running:
                 raise Problem("key-in-use", "the first request with this key is not answered yet: wait.")
             job.size = len(job.body)
