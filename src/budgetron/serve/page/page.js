@@ -268,15 +268,19 @@ function clear() {
 }
 
 function connect() {
-  stopped.abort();
-  stopped = new AbortController();
-  const { signal } = stopped;
   clear();
   redraw();
   at("access").hidden = true;
   say("waiting", "Connecting");
   document.title = model === "default" ? "budgetron" : model + " · budgetron";
-  follow(path("events"), headers(), signal, {
+  goOn();
+}
+
+function goOn() {
+  stopped.abort();
+  stopped = new AbortController();
+  const { signal } = stopped;
+  follow(path("events"), headers(), now.point?.version || 0, signal, {
     event: (kind, data) => {
       if (kind === "progress") progress(data);
       if (kind === "notice") {
@@ -306,6 +310,11 @@ addEventListener("hashchange", () => {
   model = named();
   choices([...at("model").options].map((each) => each.value));
   connect();
+});
+// A page that nobody sees lets others have its connections: a browser has six for a service, and then waits.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) stopped.abort();
+  else if (at("access").hidden) goOn();
 });
 at("skip").addEventListener("click", (event) => { // the address keeps the model
   event.preventDefault();
