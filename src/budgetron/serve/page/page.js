@@ -45,8 +45,8 @@ const small = (id, title, note, format, series) =>
   new Chart(at(id), service, series, { title, note, format, height: 130 });
 const charts = [error, loss, experts,
   small("rate", "Throughput", "rows a second", brief, [
-    { name: "learned", column: "rate", colour: "--first", fill: "--veil" },
-    { name: "predicted", column: "predicts", colour: "--third" }]),
+    { name: "learned", column: "rate", colour: "--first", fill: "--veil", since: true },
+    { name: "predicted", column: "predicts", colour: "--third", since: true }]),
   small("latency", "Predict requests", "time without the network", seconds, [
     { name: "half", column: "half", colour: "--first", spanGaps: true },
     { name: "99 %", column: "most", colour: "--third", spanGaps: true }]),
