@@ -58,6 +58,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     coverage: float | None
     device: str
+    dtype: str | None
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         coverage: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        dtype: str | None = None,
     ) -> None:
         self.learner = learner
         self.epochs = epochs
@@ -79,6 +81,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         self.coverage = coverage
         self.n_jobs = n_jobs
         self.device = device
+        self.dtype = dtype
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
@@ -131,6 +134,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         """A model for the columns of X."""
         learner = check.instance(self, "learner", learner_of(self), Learner)
         device = check.one_of(self, "device", self.device, DEVICES)
+        X = X.astype(rows.dtype_for(X), copy=False)
         counted = X if weights is None or not weights.any() else X[weights > 0]
         dates = [] if encoding is None or encoding.fixed or device != "cpu" else encoding.dates
         first = min([X.shape[1], *dates])  # a learner that does not see dates is widened by them

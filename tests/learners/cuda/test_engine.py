@@ -4,6 +4,7 @@ The walks in NumPy are their definition. `test_card.py` compares the kernels wit
 """
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -19,13 +20,16 @@ from budgetron import (
     Gaussian,
     Identity,
     Kalman,
+    Kernelized,
     Mapped,
     Neighbours,
     Nystrom,
     OnlineClassifier,
     OnlineRegressor,
     Perceptron,
+    PythonRule,
     RandomFourier,
+    RemoveOldest,
     Squared,
     Stack,
     Stacked,
@@ -210,6 +214,19 @@ def test_sparse_rows_and_rows_of_single_precision():
     )
 
 
+@each("calls", [30, 300])
+def test_repairs_of_P_follow_the_rows_and_not_the_calls(calls):
+    X, ys = rows_of(2400, np.float32)
+    diagonals = []
+    for pieces in (1, calls):
+        model = OnlineClassifier(FILTER, random_state=0, device="cuda")
+        for cut in np.array_split(np.arange(len(X)), pieces):
+            model.partial_fit(X[cut], ys[2][cut], classes=[0, 1])
+        P = model.fitted_.model.state()["posterior.P"]
+        diagonals.append(P[np.cumsum(np.arange(1, 28)) - 1])
+    np.testing.assert_allclose(*diagonals, rtol=2e-5)
+
+
 def test_a_step_too_large_is_refused_where_the_processor_refuses_it():
     X, ys = rows_of(3000)
     learner = Mapped(Identity(), OGD(5.0, loss=Squared()))
@@ -310,6 +327,90 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
         model.partial_fit(X, ys[2])
     with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
         model.partial_fit(X, ys[2])
+
+
+    for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
+        with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
+            ask()
+
+
+class Interrupt:
+    """In it, a line of the engine raises KeyboardInterrupt: the one that is run as the given number."""
+
+    def __init__(self, line):
+        self.left = line
+
+    def __enter__(self):
+        sys.settrace(self._call)
+
+    def __exit__(self, *_):
+        sys.settrace(None)
+
+    def _call(self, frame, *_):
+        return self._line if frame.f_code.co_filename == engine.__file__ else None
+
+    def _line(self, frame, event, _):  # noqa: ARG002
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._line
+
+
+def test_interrupts_lose_nothing():
+    X, ys = rows_of(800)
+    begun = pickle.dumps(OnlineClassifier(STACK, random_state=0, device="cuda").fit(X[:100], ys[2][:100]))
+    native = OnlineClassifier(STACK, random_state=0).fit(X[:100], ys[2][:100])
+    expected, line, learned, n = {}, 0, set(), len(X) - 100
+    while n not in learned:
+        line += 1
+        model = pickle.loads(begun)
+        try:
+            with Interrupt(line):
+                model.partial_fit(X[100:], ys[2][100:])
+            done = n
+        except KeyboardInterrupt as error:
+            done = error.rows_learned
+        learned.add(done)
+        if done not in expected:
+            rows = slice(100, 100 + done)
+            same = native.__copy__()
+            expected[done] = scores(same.partial_fit(X[rows], ys[2][rows]) if done else same, X)
+        np.testing.assert_allclose(scores(model, X), expected[done], rtol=1e-9, atol=1e-9)
+    assert len(learned) > 3
+
+
+class Fails(PythonRule):
+    """Learns nothing, and fails once, at row 500."""
+
+    def propose(self, row):
+        SEEN.append(row)
+        if len(SEEN) == 500:
+            raise ZeroDivisionError
+        return 0.0
+
+
+SEEN = []
+
+
+def test_a_part_in_python_that_fails_beside_the_card():
+    X, ys = rows_of(1200)
+    SEEN.clear()
+    learner = Stacked(FILTER, Kernelized(Gaussian(1.0), Fails(), RemoveOldest(5)), STEPS)
+    card = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=[0, 1])
+    with pytest.raises(ZeroDivisionError) as caught:
+        card.partial_fit(X, ys[2])
+    done = caught.value.rows_learned
+    SEEN.clear()
+    native = OnlineClassifier(learner, random_state=0).start(X, classes=[0, 1])
+    native.partial_fit(X[:done], ys[2][:done])
+    assert 64 <= done <= 500
+    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
+    SEEN.clear()
+    for model in (card, native):
+        model.partial_fit(X[:200], ys[2][:200])
+    np.testing.assert_allclose(scores(card, X), scores(native, X), atol=1e-9)
 
 
 class OnCard(np.ndarray):
