@@ -63,11 +63,11 @@ class LeftOut(Struct, forbid_unknown_fields=True, rename={"begin": "from"}):
     def ranges(self, log: Log) -> list[Range]:
         """Their numbers. Rows of one request were written at one time."""
         begin, until = self.begin, self.until
-        if isinstance(begin, datetime) and isinstance(until, datetime) and begin < until:
+        if isinstance(begin, datetime) and isinstance(until, datetime) and begin <= until:
             return log.written(begin.timestamp(), until.timestamp())
-        if isinstance(begin, int) and isinstance(until, int) and 0 <= begin < until:
+        if isinstance(begin, int) and isinstance(until, int) and 0 <= begin <= until:
             return [(begin, until)]
-        what = "two times, or two numbers of rows from 0, the first before the second"
+        what = "two times, or two numbers of rows from 0, the later one last"
         raise Problem("malformed", f"leave_out: from and until must be {what}.")
 
 

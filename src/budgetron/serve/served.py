@@ -95,6 +95,11 @@ class ServedModel(ABC):
         """The name of the model beside which it learns."""
         return None if self.stream is self else self.stream.name
 
+    @property
+    def log_id(self) -> str:
+        """Which log its rows are in."""
+        return "" if self.log is None else self.log.state.id.hex()
+
     @abstractmethod
     def close(self) -> None:
         """End what `start` began."""
@@ -230,6 +235,7 @@ class ServedModel(ABC):
     def summary(self, figures: bool) -> dict[str, Any]:
         """What a list of models says of it."""
         known: dict[str, Any] = {"version": self.published.version, "frozen": self.frozen}
+        known["log_id"] = self.log_id
         if self.challenger_of is not None:
             known["challenger_of"] = self.challenger_of
         if not figures:
