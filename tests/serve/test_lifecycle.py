@@ -378,10 +378,21 @@ def test_a_deleted_model_is_gone_and_its_name_is_free(inside):
         assert refused(client.get("/v1/models/a/model")) == (404, "not-found")
         assert [path.name for path in client.folder.parent.iterdir()] == ["default"]
         made(client, "a")
-        (client.folder.parent / ".b.deleted").mkdir()
+        left = [client.folder.parent / name for name in (".b.deleted", ".c.new")]
+        for folder in left:
+            folder.mkdir()
     with inside() as client:
         assert client.get("/v1/models/a/model").json()["version"] == 4
-        assert not (client.folder.parent / ".b.deleted").exists()
+        assert not any(folder.exists() for folder in left)
+
+
+def test_nothing_is_left_of_a_model_that_could_not_be_made(client, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(settings.Settings, "write", full)
+    assert refused(client.put("/v1/models/a", json={})) == (503, "learning-stopped")
+    assert [path.name for path in client.folder.parent.iterdir()] == ["default"]
 
 
 CHANGING = [

@@ -269,7 +269,7 @@ class Models(ServedModels):
             raise DataError(sentence)
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
-        remove_deleted(self.folder)
+        remove_unfinished(self.folder)
         make_private(self.folder, names)
         self._aliases = Aliases(self.folder)
         try:
@@ -494,17 +494,20 @@ class Models(ServedModels):
         """A new folder, which gets its name when it is complete."""
         new, folder = self.folder / f".{name}.new", self.folder / name
         shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(mode=0o700)
-        if start is None:
-            log.create(new)
-        else:
-            begin_with(new, start, chosen)
-        chosen.write(new)
-        log.sync_folder(new)
         try:
-            new.rename(folder)
-        except OSError:
-            raise DataError(f"{folder}: is in the way of a new model: move it away.") from None
+            new.mkdir(mode=0o700)
+            if start is None:
+                log.create(new)
+            else:
+                begin_with(new, start, chosen)
+            chosen.write(new)
+            log.sync_folder(new)
+            try:
+                new.rename(folder)
+            except OSError:
+                raise DataError(f"{folder}: is in the way of a new model: move it away.") from None
+        finally:  # a full disk has no room for what is left of it
+            shutil.rmtree(new, ignore_errors=True)
         log.sync_folder(self.folder)
         return folder
 
@@ -531,9 +534,9 @@ def check_name(name: str) -> None:
         )
 
 
-def remove_deleted(folder: Path) -> None:
-    """Remove what is left of models that were deleted when the service ended."""
-    for path in folder.glob(".*.deleted"):
+def remove_unfinished(folder: Path) -> None:
+    """Remove what is left of models that were made or deleted when the service ended."""
+    for path in (*folder.glob(".*.new"), *folder.glob(".*.deleted")):
         shutil.rmtree(path, ignore_errors=True)
 
 
