@@ -360,7 +360,6 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
     with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
         model.partial_fit(X, ys[2])
 
-
     for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
         with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
             ask()
