@@ -9,7 +9,7 @@ def limits(misfits, coverage):
     The level goes up by step * coverage after a row that was not covered, and down by
     step * (1 - coverage) after one that was, unless limit and misfit are 0.
     """
-    level, step, found = coverage, 0.2 * min(coverage, 1 - coverage), []
+    level, step, found = coverage, 0.3 * min(coverage, 1 - coverage), []
     for t, misfit in enumerate(misfits):
         last = np.sort(misfits[max(0, t - 500) : t])
         n = len(last)

@@ -23,7 +23,7 @@ from budgetron.learners.learner import Floats
 
 KEPT = 500
 """The last misfits that are kept."""
-STEP = 0.2
+STEP = 0.3
 """How far a row moves the level of the quantile, as a part of the share that may be outside, or inside."""
 FEWEST = 20
 """Before so many rows everything is covered."""
