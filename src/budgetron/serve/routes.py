@@ -49,7 +49,7 @@ class PredictAnswer(TypedDict):
 
     ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and
     ``ids`` are those of kept rows. A model with a coverage has ``sets`` of labels, the most probable first,
-    or ``intervals``, whose ends are null as long as there is none.
+    which may be empty, or ``intervals``, whose ends are null as long as there is none.
     """
 
     version: Whole
