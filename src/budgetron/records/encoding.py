@@ -12,7 +12,7 @@ from budgetron.records.kinds import NUMBERS as OF_NUMBERS
 from budgetron.records.kinds import Kind, Read, Words
 from budgetron.records.periods import place_in_period
 from budgetron.records.reading import from_dicts, normal_record
-from budgetron.records.slots import BLOCK, LONGEST, WAVES, Known, Matrix, Slots
+from budgetron.records.slots import BLOCK, LONGEST, Known, Matrix, Slots
 from budgetron.records.table import Array, Cells, Column, Table
 from budgetron.records.values import NUMBERS
 from budgetron.records.words import bag, placed
