@@ -512,6 +512,11 @@ class CardEngine:
         self._program = self._scaler = None
         return self.twin
 
+    def _maps(self) -> list[Hashable]:
+        """Equal for learners that share a map. It must not be drawn, since it may be too large."""
+        maps = [handle.inner.map for _, handle in self.members]
+        return [id(native) for native in maps]
+
     def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
         most = self.arrays.most_features
@@ -525,7 +530,8 @@ class CardEngine:
                     f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
                     f"part of its covariance on this card, got {handle.inner.map.size}."
                 )
-        self.needed_bytes = need = needed_bytes(self.arrays, self.members, self.task, self.n_features)
+        known = self.arrays, self.members, self._maps(), self.task, self.n_features
+        self.needed_bytes = need = needed_bytes(*known)
         if need > (free := self.arrays.free_bytes):
             gib = 2.0**30
             raise MemoryError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from hashlib import blake2b
 from types import SimpleNamespace
@@ -377,9 +377,15 @@ class Program:
 
 def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
     """A learner on the card, in the state of the native one."""
-    kind, description = Filter if isinstance(learner.rule, Kalman) else Stepping, _features(learner)
-    features = pieces.features_of(description, handle.inner.map, n_features)
+    kind = Filter if isinstance(learner.rule, Kalman) else Stepping
+    features = features_of(learner, handle.inner.map, n_features)
     return kind(arrays, learner, features, task, handle.state())
+
+
+def features_of(learner: Mapped, native: Any, n_features: int) -> pieces.Features:
+    """What the map of a learner computes. A map that is drawn when it is needed is drawn now."""
+    assert isinstance(learner.features, FeatureMap)
+    return pieces.features_of(learner.features, native, n_features)
 
 
 def digest(features: pieces.Features) -> bytes:
@@ -388,16 +394,22 @@ def digest(features: pieces.Features) -> bytes:
 
 
 def needed_bytes(
-    arrays: Arrays, members: Sequence[tuple[Mapped, Any]], task: Task, n_features: int
+    arrays: Arrays,
+    members: Sequence[tuple[Mapped, Any]],
+    maps: Sequence[Hashable],
+    task: Task,
+    n_features: int,
 ) -> float:
     """The most memory that learners take on the card, with what is there for a while while they work.
+
+    ``maps`` are equal for learners that share a map.
 
     Blocks work in CuPy's pool and, recorded, in one of their own, so their work counts twice. Pools keep
     what is given back, and may not use it for another size, so all that is there for a while is counted.
     """
     each, C, known, kinds = arrays.real.itemsize, task.outputs, set[Any](), set[str]()
     total = LIBRARIES + SUPER * (8 * 4 + n_features * (2 * each + 8))  # rows, labels and weights of a run
-    for learner, handle in members:
+    for (learner, handle), shared in zip(members, maps, strict=True):
         native, rule = handle.inner.map, learner.rule
         needs = Needs.of(learner.features, native, n_features)
         m, kind = needs.size, "steps"
@@ -411,15 +423,8 @@ def needed_bytes(
         else:
             total += each * 3 * C * m + 32 * C * m  # W; its norm, if it stays in a ball
             total += 32 * ROWS * needs.others  # norms of features
-        features = None if native.learns else pieces.features_of(_features(learner), native, n_features)
-        key = kind, id(native) if features is None else digest(features)
-        if key not in known:  # what is shared: Z, also to predict, Z Z', the map
+        if (kind, shared) not in known:  # Z, also to predict, Z Z', the map
             total += each * (ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept)
-        known.add(key)
+        known.add((kind, shared))
         kinds.add(kind)
     return total + LANE * len(kinds)
-
-
-def _features(learner: Mapped) -> FeatureMap:
-    assert isinstance(learner.features, FeatureMap)
-    return learner.features

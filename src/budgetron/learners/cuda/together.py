@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy.typing as npt
 
 from budgetron import _core
 from budgetron.learners.cuda.engine import CardEngine
-from budgetron.learners.cuda.experts import Program
+from budgetron.learners.cuda.experts import Program, digest, features_of
 from budgetron.learners.learner import Floats
 
 
@@ -72,6 +72,13 @@ class Together(CardEngine):
     @property
     def _takes_scores(self) -> bool:
         return all(isinstance(engine.twin, _core.Outside) for engine in self.twin.engines)
+
+    def _maps(self) -> list[Hashable]:
+        maps = [(learner, handle.inner.map) for learner, handle in self.members]
+        return [
+            id(native) if native.learns else digest(features_of(learner, native, self.n_features))
+            for learner, native in maps
+        ]
 
     def _lifted(self) -> Program:
         if self._program is None:
