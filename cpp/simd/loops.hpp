@@ -85,6 +85,7 @@ struct Loops {
   void (*laplacian)(const double* r, Rate<double> gamma, std::size_t n, double* k);
   void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
+  double (*sum_of_exponentials)(const double* v, double from, std::size_t n);  // sum_i exp(v_i - from)
   void (*exponential_single)(float* r, std::size_t n);  // n: multiple of single_lanes; arguments up to 88
   // scale sin(r) and scale cos(r), to 3.5 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
@@ -95,6 +96,9 @@ struct Loops {
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
+  // rows_a += c_a x, then out_a = <rows_a, z>, for rows of n numbers; the bits of `add` and `dot`.
+  void (*add_and_multiply)(const double* c, const double* x, double* const* rows, std::size_t count, std::size_t n,
+                           const double* z, double* out);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
@@ -188,6 +192,9 @@ struct Loops {
                      double z, double q, double drift, double prior, double most);
   void (*uses_of_cells)(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double factor,
                         const double* r, double h, double* uses);
+  // As in logits.hpp: the means over n classes of up to four rows of scores; a row centred, divided and clipped.
+  void (*means)(const double* f, std::size_t stride, std::size_t rows, std::size_t n, double* out);
+  void (*logits)(const double* f, double mean, double root, double most, std::size_t n, double* out);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.
