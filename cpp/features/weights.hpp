@@ -119,12 +119,12 @@ class Weights {
   }
 
  private:
-  std::vector<std::vector<double>> w_;  // outputs x features
-  double divisor_ = 1;
-  std::size_t tail_ = 0;
   // The weights have changed.
   void forget_ahead() { ahead_.clear(); }
 
+  std::vector<std::vector<double>> w_;  // outputs x features
+  double divisor_ = 1;
+  std::size_t tail_ = 0;
   std::optional<Average> average_;
   std::vector<double> ahead_;  // the scores of the next row, if they are known
   std::vector<double*> rows_;  // where each row of w_ begins

@@ -371,6 +371,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .upper_update = upper_update,
     .upper_multiply_update = upper_multiply_update,
     .fern_codes = fern_codes,
+    .count_up_to = count_up_to,
     .extents = extents,
     .sum_cells = sum_cells,
     .move_cells = move_cells,

@@ -182,6 +182,8 @@ struct Loops {
   // The cells of ferns, as in ferns.hpp; `members` is a multiple of the lane count.
   void (*fern_codes)(const double* x, const std::int32_t* columns, const double* thresholds, std::size_t members,
                      std::size_t depth, std::uint64_t* codes);
+  // How many of n numbers are not above `most`.
+  std::size_t (*count_up_to)(const double* v, double most, std::size_t n);
   // Of each column: its least and largest number, how many numbers are not NaN, and how many of these are not whole. A
   // number above 2^51 may count as either. Without numbers, the least is infinity.
   void (*extents)(const double* x, std::size_t rows, std::size_t columns, double* low, double* high, double* numbers,

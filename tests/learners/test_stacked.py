@@ -125,10 +125,10 @@ def test_trajectories(task, names, weighted, long):
 
 
 def of_many_classes(n, classes):
-    """Rows around a centre for each class; two rows in a row have the same label."""
+    """Rows around a centre for each class, two of a class in a row."""
     rng = np.random.default_rng(3)
-    y = rng.integers(classes, size=n // 2).repeat(2)
-    return rng.normal(size=(classes, 3))[y] + 0.1 * rng.normal(size=(n, 3)), y
+    y = np.resize(rng.permutation(classes), n // 2).repeat(2)
+    return rng.normal(size=(classes, 5))[y] + 0.1 * rng.normal(size=(n, 5)), y
 
 
 def stack_of_two():
@@ -138,10 +138,10 @@ def stack_of_two():
 def test_biases_of_many_classes_have_a_variance_each():
     classes = 300
     X, y = of_many_classes(120, classes)
-    plain_kernel, task = step.gaussian(GAMMA), ("labels", classes)
+    task, kernel, seed = ("labels", classes), step.gaussian(GAMMA), seed_of_part(SEED, 1)
     experts = [
         reference.Kalman(Z, task, 2.0, 0.001),
-        kernelized.rbp(plain_kernel, task, budget=15, seed=seed_of_part(SEED, 1)),
+        kernelized.rbp(kernel, step.multiclass(classes), budget=15, seed=seed),
     ]
     oracle = reference.Stacked(experts, task, drift=0.001, logits=[True, False])
     model = OnlineClassifier(stack_of_two(), random_state=SEED)

@@ -112,7 +112,8 @@ def test_the_labels_of_stacks_for_many_classes():
     X, parts = centres[y] + 0.01 * rng.normal(size=(len(y), 3)), []
     learner = Stacked(Mapped(F, Kalman()), Mapped(Identity(), Kalman()))
     for order in (np.arange(1000), np.arange(1000, 2000)[::-1]):
-        parts.append(OnlineClassifier(learner, random_state=0).partial_fit(X[order], y[order]))
+        model = OnlineClassifier(learner, random_state=0)
+        parts.append(model.partial_fit(X[order], y[order], classes=range(classes)))
     places = rng.permutation(classes)
     model = parts[1].fitted_.model
     moved = model.reordered(places)

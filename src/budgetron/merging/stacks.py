@@ -73,7 +73,8 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
         means = [w[None, :] for w in parts.get(weights)]
         P, w = gaussian.combined(covariances, [w[:, :m] for w in means], learner.prior, shares)
         v, rest = gaussian.combined_diagonal(variances, [w[:, m:] for w in means], learner.prior, shares)
-        return {weights: np.hstack([w[0], rest[0]])} | gaussian.fields(P, posterior) | {f"{posterior}.variance": v}
+        state = gaussian.fields(P, posterior) | {f"{posterior}.variance": v}
+        return state | {weights: np.hstack([w[0], rest[0]])}
 
     state = parts.declared("stacked.") | averaged("stacked.weights", "stacked.posterior")
     if "stacked.noise.w" in parts.states[0]:
