@@ -110,10 +110,10 @@ void vectors() {
   loops->scale(1.1, y.data(), n);
   print("add, multiply, scale", y);
   double* rows[] = {y.data(), y.data() + n / 2};
-  std::vector<double> products(2);
-  loops->add_and_multiply(a.data(), b.data(), rows, 2, n / 2, a.data(), products.data());
+  double of_rows[2];
+  loops->add_and_multiply(a.data(), b.data(), rows, 2, n / 2, a.data(), of_rows);
   print("add and multiply", y);
-  print("products", products);
+  print("products of moved rows", std::vector<double>(of_rows, of_rows + 2));
   std::vector<double> out(padded);
   print("by width: roots", std::vector<double>{loops->geometric_means(b.data(), y.data(), padded, out.data())});
   print("least", std::vector<double>{loops->least(a.data(), n)});
