@@ -6,7 +6,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from budgetron import Gaussian, Kalman, Mapped, OnlineClassifier, RandomFourier, Standardised, auto, load, rbp
+from budgetron import (
+    Gaussian,
+    Kalman,
+    Mapped,
+    OnlineClassifier,
+    RandomFourier,
+    Standardised,
+    auto,
+    load,
+    rbp,
+)
 from tests.helpers.cases import each
 from tests.helpers.members import bits
 from tests.helpers.refusals import refused

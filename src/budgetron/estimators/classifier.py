@@ -82,7 +82,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         the same order. With it, columns are known by name, in any order, and new ones may come.
     coverage : float, optional
         The share of rows whose label `predict_set` shall have, such as 0.9. It is learned along the stream,
-        and followed after drifts. Needs a learner with probabilities.
+        and followed after drifts. Where the model is right more often than that, some sets are empty. Needs
+        a learner with probabilities.
     n_jobs : int or None
         How many threads learn and predict a batch; None is one, -1 one for each processor. The experts of
         the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
@@ -306,9 +307,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return labels_of(fitted).log_probabilities(pieces)
 
     def predict_set(self, X: Any) -> list[npt.NDArray[Any]]:
-        """For each row the labels that its set has, the most probable first; at least one.
+        """For each row the labels that its set has, the most probable first; there may be none.
 
-        A share of ``coverage`` of the rows has its label in its set. See :doc:`/howto/coverage`.
+        A share of ``coverage`` of the rows has its label in its set. A set is empty if no label is likely
+        enough, compared with the last rows: such a row should go to a person. See :doc:`/howto/coverage`.
         """
         self._conformal("predict_set")
         fitted, pieces = scored(self, X)

@@ -51,9 +51,9 @@ class Input:
     def __init__(self, estimator: Any, fitted: Fitted | None, whole: bool = False) -> None:
         self.fitted, self.whole = fitted, whole
         self.host: Any = object.__new__(type(estimator))
-        self.host.__dict__ = {name: value for name, value in vars(estimator).items() if name != "fitted_"}
-        if fitted is not None:
-            self.host.fitted_ = fitted
+        self.host.__dict__ = vars(estimator) | {"fitted_": fitted}  # in one step: another thread may fit
+        if fitted is None:
+            del self.host.fitted_
 
     @cached_property
     def missing(self) -> bool:

@@ -100,7 +100,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         learned, it has no ends. See :doc:`/howto/coverage`.
         """
         fitted, conformal = self._conformal("predict_interval")
-        half: Any = max(conformal.limit, 0.0)
+        half: Any = conformal.limit
         if fitted.model.engine.has_deviations:
             predictions, deviations = self.predict(X, return_std=True)
             half = half * above_zero(deviations)

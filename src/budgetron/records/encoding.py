@@ -304,12 +304,12 @@ class Encoding(Slots):
         X[rows if at is None else at[rows], each[rows]] = 1.0
         if self._block is None or len(rows) == len(codes):
             return
-        hashed = np.flatnonzero(slots[:-1] < 0).tolist()
+        hashed = np.flatnonzero(slots[:-1] < 0)
         if known is None or not self._is_full(known):
-            hashed = [i for i in hashed if self._is_hashed(name, known, texts[i])]
-        if hashed:
+            hashed = np.array([i for i in hashed if self._is_hashed(name, known, texts[i])], np.intp)
+        if len(hashed):
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
-            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
+            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed.tolist()])
             rows = np.flatnonzero(places[codes] >= 0)
             codes = codes[rows]
             X[rows if at is None else at[rows], self._block + places[codes]] += signs[codes]

@@ -5,6 +5,8 @@ The walks in NumPy are their definition. `test_card.py` compares the kernels wit
 
 import pickle
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -26,6 +28,7 @@ from budgetron import (
     Nystrom,
     OnlineClassifier,
     OnlineRegressor,
+    OrthogonalFourier,
     Perceptron,
     PythonRule,
     RandomFourier,
@@ -166,6 +169,35 @@ def test_classes_and_columns_come_later(learner):
         for device in ("cpu", "cuda")
     ]
     np.testing.assert_array_equal(*guesses)
+
+
+def test_a_shared_map_stays_on_one_thread(monkeypatch):
+    """The first rows are learned beside the card, where two threads would draw the map at once."""
+    X, ys = rows_of(64)
+    shared = OrthogonalFourier(Gaussian(0.3), 6)
+    learner = Stacked(STEPS, *(Mapped(shared, OGD(eta)) for eta in (0.1, 0.3, 1.0)))
+    model = OnlineClassifier(learner, random_state=0, device="cuda", n_jobs=8).fit(X, ys[2])
+    back, qr, threads = pickle.loads(pickle.dumps(model)), np.linalg.qr, set()
+
+    def slow(matrix):
+        threads.add(threading.get_ident())
+        time.sleep(0.1)  # time for others
+        return qr(matrix)
+
+    monkeypatch.setattr(np.linalg, "qr", slow)
+    back.partial_fit(X, ys[2])
+    assert len(threads) == 1
+
+
+def test_deviations_in_threads():
+    X, ys = rows_of(1200)
+    guesses = [
+        OnlineRegressor(STACK, random_state=0, device="cuda", n_jobs=jobs)
+        .fit(X, ys[0])
+        .predict(X, return_std=True)
+        for jobs in (1, 8)
+    ]
+    np.testing.assert_allclose(*guesses, rtol=1e-9, atol=1e-9)
 
 
 @each("learner", [FILTER, STACK])
@@ -327,7 +359,6 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
         model.partial_fit(X, ys[2])
     with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
         model.partial_fit(X, ys[2])
-
 
     for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
         with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
