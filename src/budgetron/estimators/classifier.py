@@ -93,6 +93,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         Where rows are learned: "cuda" is a card of NVIDIA, for long batches and large learners on explicit
         features. The page "Large models on a card" says which learners. ``n_jobs`` None is then one thread
         for each processor. It is no part of a model file.
+    dtype : "float32", "float64" or None
+        The type of numbers in which a new model reads rows; None is that of the first rows. On a card all
+        is computed in it, and "float32" is for cards that are slow in double precision. On a processor,
+        float32 rounds rows, support vectors and kernels, and takes half their memory.
 
     Attributes
     ----------
@@ -139,6 +143,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         coverage: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        dtype: str | None = None,
     ) -> None:
         super().__init__(
             learner,
@@ -149,6 +154,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             coverage=coverage,
             n_jobs=n_jobs,
             device=device,
+            dtype=dtype,
         )
         self.class_weight = class_weight
         self.costs = costs

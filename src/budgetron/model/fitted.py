@@ -322,7 +322,9 @@ class Fitted:
     def _reader(self) -> Any:
         """Reads dicts straight into rows of the engine."""
         encoding = self.encoding
-        return None if encoding is None or encoding.width != self.model.n_features else encoding.reader
+        if encoding is None or encoding.width != self.model.n_features or self.model.dtype == np.float32:
+            return None  # it reads doubles
+        return encoding.reader
 
 
 def above_zero(deviations: Floats) -> Floats:
