@@ -434,7 +434,7 @@ def begun(estimator: Online, X: Any, y: Any, sample_weight: Any = None) -> tuple
     None if it must learn alone: on a processor, rows that bring columns or labels, weights of classes, sets
     and intervals that cover, and parts in Python.
     """
-    if estimator.device == "cpu" or estimator.coverage is not None or estimator._class_weight is not None:
+    if estimator.device == "cpu" or estimator.coverage is not None or estimator.class_weight is not None:
         return None
     fitted = estimator.__dict__.get("fitted_")
     rows, batch = estimator._checked(fitted, X, y, sample_weight, OF_Y if fitted is None else None)
