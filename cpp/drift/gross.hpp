@@ -16,13 +16,13 @@ class Gross {
  public:
   // Adds a value; whether it is far.
   bool add(double value) {
-    if (recent_.size() == window) {
-      low_ = earlier_ == 0 ? recent_.front() : std::min(low_, recent_.front());
-      high_ = earlier_ == 0 ? recent_.front() : std::max(high_, recent_.front());
-      ++earlier_;
-      recent_.erase(recent_.begin());
+    double& oldest = recent_[added_ % window];
+    if (added_ >= window) {
+      low_ = added_ == window ? oldest : std::min(low_, oldest);
+      high_ = added_ == window ? oldest : std::max(high_, oldest);
     }
-    recent_.push_back(value);
+    oldest = value;
+    ++added_;
     return is_far(value);
   }
 
@@ -33,31 +33,31 @@ class Gross {
     for (const double value : recent_) {
       if (!is_far(value)) continue;
       far.push_back(value);
-      const auto k = static_cast<double>(far.size());
-      evidence += std::log((static_cast<double>(earlier_) + k) * k / ((k + 1.0) * (window - k + 1.0)));
+      const auto n = static_cast<double>(added_ - window), k = static_cast<double>(far.size());
+      evidence += std::log((n + k) * k / ((k + 1.0) * (window - k + 1.0)));
     }
     return evidence > level ? far : std::vector<double>();
   }
 
   void fields(Fields& io) {
     io.field("recent", recent_);
-    io.field("earlier", earlier_);
+    io.field("added", added_);
     io.field("low", low_);
     io.field("high", high_);
   }
 
-  bool is_consistent() const { return recent_.size() <= window && (earlier_ == 0 || recent_.size() == window); }
+  bool is_consistent() const { return recent_.size() == window; }
 
  private:
   static constexpr std::size_t window = 8;
 
   bool is_far(double value) const {
     const double margin = 4.0 * (high_ - low_);
-    return earlier_ > 0 && margin > 0.0 && (value > high_ + margin || value < low_ - margin);
+    return added_ > window && margin > 0.0 && (value > high_ + margin || value < low_ - margin);
   }
 
-  std::vector<double> recent_;  // oldest first
-  Counter earlier_ = 0;
+  std::vector<double> recent_ = std::vector<double>(window);  // the newest takes the place of the oldest
+  Counter added_ = 0;
   double low_ = 0.0, high_ = 0.0;  // of the earlier values
 };
 
