@@ -97,9 +97,10 @@ class Column {
     io.field("frequent", frequent_);
     io.field("seen", seen_);
     io.field("open", open_);
-    gross_.fields(io);
     shares_.fields(io);
   }
+
+  void gross_fields(Fields& io) { gross_.fields(io); }
 
   bool is_consistent() const {
     const bool first = numbers_.size() + texts_.size() <= most_first && first_rows_ <= most_first;
@@ -260,6 +261,11 @@ class Columns {
   void fields(Fields& io) {
     io.field("rows", rows_);
     for (Column& column : columns_) column.fields(io);
+  }
+
+  // States that were saved before there were these end without them.
+  void gross_fields(Fields& io) {
+    for (Column& column : columns_) column.gross_fields(io);
   }
 
   bool is_consistent() const {

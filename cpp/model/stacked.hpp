@@ -90,7 +90,7 @@ class Stacked : public Learner {
     std::size_t first = 0;
     while (first < rows.size()) {
       const bool together = Threads::allowed() > 1 && groups_.size() > 1 && rows.size() - first >= 2 * at_once;
-      const std::size_t last = std::min(first + (together ? in_threads : at_once), rows.size());
+      const std::size_t last = std::min(first + (together ? in_threads() : at_once), rows.size());
       F.resize(experts_.size() * (last - first) * outputs_);
       const Block block{rows.slice(first, last),
                         y.subspan(first, last - first),
@@ -168,8 +168,13 @@ class Stacked : public Learner {
   }
 
  protected:
-  static constexpr std::size_t at_once = 32;      // rows of a block, or of a piece of one
-  static constexpr std::size_t in_threads = 256;  // rows of a block that several threads run
+  static constexpr std::size_t at_once = 32;  // rows of a block
+  // Rows of a block that several threads run, and of a piece of it: as many as have room, since threads that wait for
+  // each other cost more than rows that leave the cache.
+  std::size_t in_threads() const {
+    return std::clamp<std::size_t>((1 << 18) / (experts_.size() * outputs_), 256, rows_in_threads);
+  }
+  static std::size_t of_piece(std::size_t rows) { return std::clamp<std::size_t>(rows / 16, at_once, 128); }
 
   Stacked(std::vector<std::shared_ptr<Learner>> experts, std::size_t outputs, std::size_t biases, double start,
           double drift)
@@ -263,10 +268,11 @@ class Stacked : public Learner {
 
   // The same in threads, piece by piece: a track for each group of experts, and one for the filter.
   std::size_t run_together(const Block& block) {
-    Tracks tracks((block.size() + at_once - 1) / at_once, past_);
+    const std::size_t size = of_piece(block.size());
+    Tracks tracks((block.size() + size - 1) / size, past_);
     std::atomic<std::size_t> length = block.size();
     const auto step = [&](std::size_t track, std::size_t piece) {
-      const std::size_t first = piece * at_once, last = std::min(first + at_once, length.load());
+      const std::size_t first = piece * size, last = std::min(first + size, length.load());
       if (track == groups_.size()) return learn_rows(block, first, last);
       Block rows = block.part(first, last);
       if (track == 0) {

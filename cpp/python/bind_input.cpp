@@ -3,6 +3,7 @@
 #include <optional>
 #include <tuple>
 
+#include "input/decimal.hpp"
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
@@ -40,6 +41,8 @@ std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, New
   return std::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
                          array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
 }
+
+bool codes_in(const nb::bytes& text, char delimiter) { return may_have_codes({text.c_str(), text.size()}, delimiter); }
 
 using AnyMatrix = std::variant<Matrix<double>, Matrix<float>>;
 using AnyArray1 = std::variant<Array1<double>, Array1<float>>;
@@ -136,6 +139,7 @@ void bind_input(nb::module_& m) {
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
+  m.def("may_have_codes", &codes_in, "text"_a, "delimiter"_a);
   m.def("are_compressed_rows", &compressed, "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
   m.def("dense", &dense<double>, "X"_a.noconvert());
   m.def("dense", &dense<float>, "X"_a.noconvert());

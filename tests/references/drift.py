@@ -115,7 +115,7 @@ WINDOW, FAR = 8, 4
 
 
 def gross(numbers, level):
-    """Those of the last eight numbers that are far from the n before, if the newest is, and that is improbable.
+    """Those of the last eight numbers that are far, if the newest is one, and if that is improbable.
 
     A number is far if it is outside the range of those before by four times that range. If all orders are
     as probable, k of the last w are outside that range with a probability of C(w, k) (k + 1)! n! / (n + k)!

@@ -58,6 +58,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     coverage: float | None
     device: str
+    dtype: str | None
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         coverage: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        dtype: str | None = None,
     ) -> None:
         self.learner = learner
         self.epochs = epochs
@@ -79,6 +81,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         self.coverage = coverage
         self.n_jobs = n_jobs
         self.device = device
+        self.dtype = dtype
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
@@ -127,14 +130,17 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         labels: KnownLabels | None,
         weights: Floats | None,
         encoding: Encoding | None,
+        expected: int = 0,
     ) -> Fitted:
-        """A model for the columns of X."""
+        """A model for the columns of X; its learner may know that more are to be expected."""
         learner = check.instance(self, "learner", learner_of(self), Learner)
         device = check.one_of(self, "device", self.device, DEVICES)
+        X = X.astype(rows.dtype_for(X), copy=False)
         counted = X if weights is None or not weights.any() else X[weights > 0]
         dates = [] if encoding is None or encoding.fixed or device != "cpu" else encoding.dates
         first = min([X.shape[1], *dates])  # a learner that does not see dates is widened by them
-        resolved = learner.resolved(counted[:, :first])
+        wide = np.arange(max(first, expected)) % first  # as many columns, alike
+        resolved = learner.resolved(counted[:, :first] if expected <= first else counted[:, wide])
         if with_all_columns(resolved) is resolved:
             first, resolved = X.shape[1], learner.resolved(counted)
         model = Model(resolved, self._task(labels), first, X.dtype, seed_of(self), device)
@@ -212,7 +218,8 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         start, *later = batch.growth
         labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         X = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
-        built = self._equipped(self._built(rows, X, labels, batch.weights, None))
+        expected = 0 if batch.encoded is None else batch.encoded.expected(start.n_features)
+        built = self._equipped(self._built(rows, X, labels, batch.weights, None, expected))
         outcome = built.learn(replace(batch, growth=later), self._class_weight, private=True)
         if outcome.rows:
             self.fitted_ = outcome.fitted

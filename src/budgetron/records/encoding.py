@@ -10,11 +10,9 @@ import numpy as np
 from budgetron import _core
 from budgetron.records.kinds import NUMBERS as OF_NUMBERS
 from budgetron.records.kinds import Kind, Read, Words
-from budgetron.records.periods import (
-    place_in_period,
-)
+from budgetron.records.periods import place_in_period
 from budgetron.records.reading import from_dicts, normal_record
-from budgetron.records.slots import BLOCK, LONGEST, WAVES, Known, Matrix, Slots
+from budgetron.records.slots import BLOCK, LONGEST, Known, Matrix, Slots
 from budgetron.records.table import Array, Cells, Column, Table
 from budgetron.records.values import NUMBERS
 from budgetron.records.words import bag, placed
@@ -206,7 +204,7 @@ class Encoding(Slots):
 
     def _put_moments(self, X: Matrix, known: Known, rows: Any, moments: Array) -> None:
         for part, slot in known.times.items():
-            X[rows, slot : slot + WAVES] = place_in_period(moments, part)
+            X[rows, slot], X[rows, slot + 1] = place_in_period(moments, part)
         if known.trend is not None:
             X[rows, known.trend] = known.trend_of(moments)
 
@@ -280,26 +278,28 @@ class Encoding(Slots):
     ) -> None:
         values, texts = {} if known is None else known.values, column.texts
         codes: Any = column.codes
-        slots = np.array([*(values.get(text, -1) for text in texts), -1])  # the last one is for code -1
+        slots = np.array([*[values.get(text, -1) for text in texts], -1])  # the last one is for code -1
         each = slots[codes]
         rows = np.flatnonzero(each >= 0)
         X[rows if at is None else at[rows], each[rows]] = 1.0
         if self._block is None or len(rows) == len(codes):
             return
-        hashed = np.flatnonzero(slots[:-1] < 0).tolist()
+        hashed = np.flatnonzero(slots[:-1] < 0)
         if known is None or not self._is_full(known):
-            hashed = [i for i in hashed if self._is_hashed(name, known, texts[i])]
-        if hashed:
+            hashed = np.array([i for i in hashed if self._is_hashed(name, known, texts[i])], np.intp)
+        if len(hashed):
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
-            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
+            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed.tolist()])
             rows = np.flatnonzero(places[codes] >= 0)
-            X[rows if at is None else at[rows], self._block + places[codes[rows]]] += signs[codes[rows]]
+            codes = codes[rows]
+            X[rows if at is None else at[rows], self._block + places[codes]] += signs[codes]
 
 
 def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
     """The places in the block of ``name=text``, or of ``name`` alone, and their signs."""
     start = _checksum(name)
-    return placed([start if text is None else _checksum(f"={text}", start) for text in texts], BLOCK)
+    of_text = _checksum("=", start)
+    return placed([start if text is None else _checksum(text, of_text) for text in texts], BLOCK)
 
 
 @lru_cache(maxsize=1 << 14)  # the texts of a category come in every block

@@ -342,6 +342,8 @@ class Slots:
 
     def _new_texts(self, known: Known, codes: Array, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """The new texts that may get a slot, and the first that do not."""
+        if known.values.keys() >= set(texts):
+            return
         firsts = np.full(len(texts) + 1, -1)  # the last place is for code -1
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
         rows = zip(firsts.tolist(), texts, strict=False)

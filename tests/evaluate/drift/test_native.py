@@ -176,6 +176,17 @@ def test_memory_does_not_grow_with_the_rows():
     assert sizes[-1] - sizes[0] < 4 * 600
 
 
+def test_a_state_of_before_there_were_far_values_is_taken():
+    detector = _core.Columns(50, 3, 8.0, 512)
+    detector.tell_records(columns_of(1)[1])
+    (numbers, counters), columns = detector.state(), len(detector.names)
+    again = _core.Columns(50, 3, 8.0, 512)
+    again.restore(detector.names, numbers[: -10 * columns], counters[: -2 * columns])
+    before, after = (np.split(each.state()[0], [-10 * columns]) for each in (detector, again))
+    assert before[0].tolist() == after[0].tolist()
+    assert not after[1].any()
+
+
 def test_a_damaged_state_is_refused():
     detector = _core.Columns(50, 3, 8.0, 512)
     detector.tell_records(columns_of(1)[1])
