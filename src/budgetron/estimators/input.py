@@ -124,7 +124,7 @@ class Input:
         """Rows that are on a card already, checked there."""
         if self.host.device != "cuda" or self.host.encoder is not None:
             raise ValueError('X is on a card, which needs device="cuda" and no encoder: give NumPy arrays.')
-        X = check_rows_on_card(X, self.missing)
+        X = check_rows_on_card(X, self.missing, self.dtype_for)
         if self.fitted is not None and X.shape[1] != self.fitted.model.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self.host).__name__} is expecting "

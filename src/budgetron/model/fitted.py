@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth
 from budgetron.model.conformal import Conformal
 from budgetron.model.labels import AnyTarget, KnownLabels, Scored, as_known_before, core_codes
-from budgetron.model.model import Learned, Model
+from budgetron.model.model import Learned, Model, run_together
 from budgetron.records.encoding import Encoding
 
 
@@ -253,6 +253,12 @@ class Fitted:
             return [Scored(scores, now)]
         return [as_known_before(scores[:1], known, now), Scored(scores[1:], now)]
 
+    def _learned(self, batch: Batch, learned: Learned) -> Outcome:
+        """What became of a batch that brings nothing new."""
+        rows = len(learned.scores)
+        pieces = self._pieces(learned.scores, self.n_labels)
+        return Outcome(self._encoding_after(batch, rows), pieces, rows, learned.error)
+
     def _encoding_after(self, batch: Batch, rows: int) -> Fitted:
         """With the encoding as it is after these rows of the batch."""
         if batch.encoded is None:
@@ -325,6 +331,18 @@ class Fitted:
         if encoding is None or encoding.width != self.model.n_features or self.model.dtype == np.float32:
             return None  # it reads doubles
         return encoding.reader
+
+
+def learn_together(begun: Sequence[tuple[Fitted, Batch]]) -> list[Outcome]:
+    """`Fitted.learn` of the same rows, which bring nothing new, by models on a card at the same time.
+
+    Nobody else may have the models.
+    """
+    first, batch = begun[0]
+    y = batch.y if first.labels is None else core_codes(batch.y, len(first.labels))
+    models = [fitted.model for fitted, _ in begun]
+    runs = run_together(models, batch.X, y, batch.weights, batch.threads)
+    return [fitted._learned(own, run) for (fitted, own), run in zip(begun, runs, strict=True)]
 
 
 def above_zero(deviations: Floats) -> Floats:

@@ -382,6 +382,34 @@ class Model:
         watch(self)
 
 
+def run_together(
+    models: Sequence[Model], X: Matrix, y: Floats, weights: Floats | None = None, threads: int = 1
+) -> list[Learned]:
+    """`Model.run` of models on a card, which learn the same rows at the same time.
+
+    Nobody else may have the models. If the card fails, they cannot be used any more.
+    """
+    from budgetron.learners.cuda.together import Scores, Together  # it imports CuPy, if it is there
+
+    engines: list[Any] = [model.engine for model in models]
+    together: Any = Together(engines)
+    scores = [np.empty((X.shape[0], engine.outputs)) for engine in engines]
+    before, error = [model.rows_done for model in models], None
+    try:
+        for cut, rows in models[0]._blocks(X):
+            w = None if weights is None else weights[cut]
+            if together.run(rows, y[cut], w, Scores(scores)[cut], threads) < cut.stop - cut.start:
+                break
+    except KeyboardInterrupt as interrupt:
+        error = interrupt
+    together.end()
+    done = [model.rows_done - start for model, start in zip(models, before, strict=True)]
+    return [
+        Learned(own[:n], error or (_diverged(n) if n < X.shape[0] else None))
+        for own, n in zip(scores, done, strict=True)
+    ]
+
+
 def _diverged(row: int) -> DivergedError:
     return DivergedError(
         f"Row {ROW} gives a score that is not finite, so learning stopped before it: scale the features, "

@@ -23,7 +23,7 @@ from budgetron._util.text import printable
 from budgetron.records import written
 from budgetron.records.table import Array, Column, concatenated
 from budgetron.records.texts import NUMBER
-from budgetron.records.words import usual
+from budgetron.records.words import shared, usual, words_of
 
 NUMBERS = ("number", "money", "percent", "truth")
 DATES = ("date", "dmy", "mdy")
@@ -41,7 +41,10 @@ LONGEST = 256  # characters of a text that are looked at
 SENTENCE = 4  # words of a text that is no category
 PIECE = 256  # rows of a batch that are looked at together
 
-_IDENTIFIER = re.compile(r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}")
+_IDENTIFIER = re.compile(
+    r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}"
+    r"|(?=(?:\D*\d){7})[\d ()+./-]{8,32}"  # phone numbers, and others in groups
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Value = float | tuple[float] | str | None
@@ -53,6 +56,11 @@ class Limits(NamedTuple):
     after: int
     words: int
 
+    @property
+    def own(self) -> int:
+        """The slots of one column for words of their own."""
+        return self.words - shared(self.words)
+
 
 class Words(NamedTuple):
     """A text that is read as its words."""
@@ -63,13 +71,15 @@ class Words(NamedTuple):
 class Read(NamedTuple):
     """Values of a column after reading: numbers, dates and categories; and texts that are read as words.
 
-    Value i is that of row ``rows[i]``, or row i if ``rows`` is None. The column was decided at ``row``.
+    Value i is that of row ``rows[i]``, or row i if ``rows`` is None. The column was decided at ``row``. New
+    words got a slot at the rows ``new_words``, in order.
     """
 
     column: Column
     words: Column | None = None
     rows: Array | None = None
     row: int = 0
+    new_words: Sequence[int] = ()
 
     def of(self, learned: Array) -> Read:
         """The values of the rows of a mask, with their numbers."""
@@ -117,7 +127,10 @@ class Kind:
     def copy(self) -> Kind:
         """A copy that counts separately."""
         if not self.open:
-            return copy(self)
+            other = copy(self)
+            other.usual = list(self.usual)
+            other.__dict__.pop("places", None)
+            return other
         return replace(self, counts=dict(self.counts), texts=list(self.texts), steps=list(self.steps))
 
     # ---- counting
@@ -132,10 +145,12 @@ class Kind:
         """Whether dates as texts may still tell the order of day and month, or be the first."""
         return self.kind == "date" and (self.order is None or self.first is None)
 
-    def changes(self, value: Value) -> bool:
+    def changes(self, value: Value, limits: Limits) -> bool:
         """Whether a value to be learned may change what is known."""
         if not self.is_settled:
             return True
+        if self.kind == "text":
+            return value is not None and any(True for _ in self._new_words(text_of(value), limits))
         if isinstance(value, str):
             return self._waits and written.date(value) is not None
         is_date = isinstance(value, tuple) or self._is_seconds
@@ -334,6 +349,8 @@ class Kind:
         """
         if learned is None or not self._may_change(column):
             read = self._read_all(column)
+            if learned is not None and read.words is not None:
+                read = self._with_new_words(read, learned, limits, rows, 0)
             return read if rows is None else read._replace(rows=rows)
         if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
             read = self._read_numbers(column, learned, limits)
@@ -352,7 +369,35 @@ class Kind:
                 decided = i if rows is None else int(rows[i])
             done.append(self.one(value))
         rest = self._read_all(column.rows(slice(len(done), None)))
-        return _behind(done, rest, len(learned))._replace(rows=rows, row=decided)
+        read = _behind(done, rest, len(learned))
+        if read.words is not None and not self.open:
+            read = self._with_new_words(read, learned, limits, rows, len(done))
+        return read._replace(rows=rows, row=decided)
+
+    def _with_new_words(
+        self, read: Read, learned: Array, limits: Limits, rows: Array | None, start: int
+    ) -> Read:
+        """Give slots to new words of the values from number ``start`` on, as long as there are some."""
+        codes = None if read.words is None else read.words.codes
+        if read.words is None or codes is None or len(self.usual) >= limits.own:
+            return read
+        born, met = list[int](), set[int]()
+        for i in (start + np.flatnonzero(learned[start:])).tolist():
+            code = int(codes[i])
+            if code < 0 or code in met:
+                continue
+            met.add(code)
+            for word in self._new_words(read.words.texts[code], limits):
+                self.places[word] = len(self.usual)
+                self.usual.append(word)
+                born.append(i if rows is None else int(rows[i]))
+        return read._replace(new_words=born)
+
+    def _new_words(self, text: str, limits: Limits) -> Iterator[str]:
+        """The words of a text that have no slot yet, but may get one."""
+        for word in words_of(text) if len(self.usual) < limits.own else ():
+            if word not in self.places and len(self.usual) < limits.own:
+                yield word
 
     def _read_numbers(self, column: Column, learned: Array, limits: Limits) -> Read:
         """The same for numbers alone, which are read as they are, up to the end of a running number."""

@@ -498,11 +498,12 @@ class Slots:
             )
             and type(data["hashed"]) is type(data["shares"]) is bool
         ):
+            kind = Kind.restored(data["kind"])
+            if len(kind.usual) > self.limits.own:
+                raise ValueError("a column of the encoder has more words than slots for them")
             values = dict(zip(data["values"], data["slots"], strict=True))
             places = (data["number"], data["trend"], dict(data["times"]), data["words"])
-            return Known(
-                data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"]
-            )
+            return Known(data["name"], kind, *places, values, data["hashed"], data["shares"])
         raise ValueError("a column of the encoder is invalid")
 
 

@@ -7,6 +7,7 @@ import pickle
 import sys
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,13 +17,16 @@ from sklearn.base import clone
 from benchmarks.card import differences, estimator, learned, learners, rows_of
 from budgetron import (
     OGD,
+    SGD,
     AdaGrad,
     Dated,
     DivergedError,
     Gaussian,
+    Hashed,
     Identity,
     Kalman,
     Kernelized,
+    Laplacian,
     Mapped,
     Neighbours,
     Nystrom,
@@ -43,7 +47,7 @@ from budgetron import (
     rbp,
     to_c,
 )
-from budgetron.learners.cuda import arrays, engine
+from budgetron.learners.cuda import arrays, engine, experts
 from budgetron.learners.cuda.arrays import Arrays
 from tests.estimators.test_threads import forks, in_child
 from tests.helpers.cases import each
@@ -333,10 +337,48 @@ def test_too_little_memory_is_said_before_learning(monkeypatch):
     X, ys = rows_of(50)
     model = OnlineClassifier(FILTER, device="cuda")
     with pytest.raises(
-        MemoryError, match=r'^device="cuda" needs 0\.1 GiB on the card for this learner, and 0\.0'
+        MemoryError, match=r'^device="cuda" needs 0\.2 GiB on the card for this learner, and 0\.0'
     ):
         model.fit(X, ys[2])
     assert not hasattr(model, "fitted_")
+
+
+class Counted(Arrays):
+    """Only takes the memory that a card would."""
+
+    add_product = walk_filters = walk_rules = turn = lambda *_, **__: None
+
+
+@each("task", [2, 7])
+@each(
+    "learner",
+    [
+        Mapped(RandomFourier(Gaussian(0.1), 500), Kalman()),
+        Mapped(Stack(RandomFourier(Gaussian(0.1), 500), Identity()), Kalman(1.0, 1e-4, covariance=300)),
+        Stacked(*(Mapped(RandomFourier(Gaussian(0.1), 4000), OGD(eta)) for eta in (0.1, 0.2, 0.3))),
+        Mapped(Hashed(RandomFourier(Gaussian(0.1), 1000), columns=4), SGD(0.1)),
+        Mapped(Nystrom(Laplacian(0.5), 300, rank=200), Kalman(1.0, 1e-4)),
+    ],
+)
+def test_the_memory_that_is_announced_is_enough(learner, task, monkeypatch):
+    monkeypatch.setattr(engine, "ARRAYS", Counted)
+    X, ys = rows_of(700)
+    model = OnlineClassifier(learner, random_state=0, device="cuda").start(X, classes=np.unique(ys[task]))
+    announced = model.fitted_.model.engine.needed_bytes - experts.LIBRARIES - experts.LANE
+    card = model.partial_fit(X, ys[task]).fitted_.model.engine
+    card.restore(card.state())
+    tracemalloc.start()
+    program = card._lifted()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    program.run(X[:400], ys[task][:400], np.ones(400))
+    _, work = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    program.predict(X[:256])
+    _, more = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    taken = held + 2 * (work - held) + (more - held)
+    assert taken < announced < 4 * taken
 
 
 def test_a_filter_too_large_for_the_card_is_refused_before_learning(monkeypatch):
@@ -363,6 +405,23 @@ def test_a_card_that_fails_says_that_what_it_learned_is_lost(monkeypatch):
     for ask in (lambda: model.predict(X), lambda: model.predict(X[:1]), lambda: pickle.dumps(model)):
         with pytest.raises(RuntimeError, match=r"^The card failed, and what it had learned is lost"):
             ask()
+
+
+def test_readers_and_forks_do_not_wait_for_the_end_of_a_call():
+    X, ys = rows_of(20000)
+    model = OnlineClassifier(FILTER, random_state=0, device="cuda").fit(X[:500], ys[2][:500])
+    learns = threading.Thread(target=model.partial_fit, args=(X[500:], ys[2][500:]))
+    learns.start()
+    while model.fitted_.model.rows_done < 1000:
+        time.sleep(1e-3)
+    seen = [scores(model, X[:300]), scores(model, X[:1]), model.fitted_.model.state()["t"]]
+    alone = learns.is_alive()
+    learns.join()
+    assert alone
+    assert all(np.isfinite(each).all() for each in seen)
+    assert 1000 <= seen[2] < 20000
+    native = OnlineClassifier(FILTER, random_state=0).fit(X, ys[2])
+    np.testing.assert_allclose(scores(model, X), scores(native, X), rtol=1e-9, atol=1e-9)
 
 
 class Interrupt:
@@ -465,8 +524,15 @@ def test_rows_that_are_on_the_card(learner):
         card.predict(X[:, :5].view(OnCard))
     bad = X.copy()
     bad[3, 2] = np.inf
-    with refused("Row 3"):
+    before = scores(card, X)
+    with refused("Row 3 of X is not finite"):
         card.partial_fit(bad.view(OnCard), ys[7])
+    for dtype, much in ((None, 1e160), ("float32", 1e20)):
+        bad[3, 2] = much
+        other = OnlineClassifier(learner, random_state=0, device="cuda", dtype=dtype)
+        with refused("Row 3 of X is too large"):
+            other.partial_fit(bad.view(OnCard), ys[7])
+    np.testing.assert_array_equal(scores(card, X), before)
     with refused("labels"):
         card.partial_fit(there, labels[:5])
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
@@ -56,6 +57,11 @@ def _module(real: str, each: int, device: int) -> Any:  # noqa: ARG001
     return cupy().RawModule(code=source, options=("-std=c++17", f"-DSINGLE={int(single)}", *options))
 
 
+_IDLE: dict[int, list[Any]] = {}
+"""Handles of cuBLAS with their work space, by device, which nobody uses now. To destroy one waits for the
+device, and breaks what another thread records."""
+
+
 class Blas:
     """Products of matrices with rows in order, on one stream.
 
@@ -67,10 +73,16 @@ class Blas:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             path = next(line.split()[-1] for line in maps if "/libcublas.so" in line)
         library, number, pointer = ctypes.CDLL(path), ctypes.c_int, ctypes.c_void_p
-        self._handle, self._space = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
-        library.cublasCreate_v2(ctypes.byref(self._handle))
+        idle = _IDLE.setdefault(xp.cuda.Device().id, [])
+        try:
+            held = idle.pop()
+        except IndexError:
+            held = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
+            library.cublasCreate_v2(ctypes.byref(held[0]))
+        weakref.finalize(self, idle.append, held).atexit = False
+        self._handle, space = held
         library.cublasSetStream_v2(self._handle, pointer(stream.ptr))
-        library.cublasSetWorkspace_v2(self._handle, pointer(self._space.data.ptr), ctypes.c_size_t(1 << 25))
+        library.cublasSetWorkspace_v2(self._handle, pointer(space.data.ptr), ctypes.c_size_t(1 << 25))
         self._gemm = library.cublasSgemm_v2 if real == np.float32 else library.cublasDgemm_v2
         matrix = (pointer, number)
         self._gemm.argtypes = [pointer, *5 * (number,), pointer, *matrix, *matrix, pointer, *matrix]
@@ -101,9 +113,7 @@ class Card(Arrays):
         self.xp = cupy()
         self._device = self.xp.cuda.Device()
         self._stream = self.xp.cuda.Stream(non_blocking=True)
-        with self._device:
-            self._blas = Blas(self.xp, self.real, self._stream)
-        self._lanes = [(self._stream, self._blas)]  # what is done side by side
+        self._lane = 0  # of those side by side
         self._repair = self.xp.ElementwiseKernel(
             "T p, T factor, T most, raw int64 counts",
             "T r",
@@ -113,6 +123,12 @@ class Card(Arrays):
         self._turn = self.xp.ElementwiseKernel(
             "T a, T scale", "T s, T c", "sincos(a, &s, &c); s *= scale; c *= scale", "budgetron_turn"
         )
+
+    @cached_property
+    def _lanes(self) -> list[tuple[Any, Blas]]:
+        """Streams, and products on them."""
+        with self._device:
+            return [(self._stream, Blas(self.xp, self.real, self._stream))]
 
     @contextmanager
     def use(self) -> Iterator[None]:
@@ -155,7 +171,7 @@ class Card(Arrays):
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        self._blas.add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
+        self._lanes[self._lane][1].add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
 
     def repair(self, diagonal: Any, most: float, counts: Any) -> None:
         numbers = np.array([self.limits.repair, most], self.real)
@@ -167,7 +183,6 @@ class Card(Arrays):
         outputs = max(expert.outputs for expert in (*filters, *rules))
         module = _module(self.real.name, 1 if outputs <= 32 else MOST_OUTPUTS // 32, self._device.id)
         self._pool, self._blocks = self.xp.cuda.MemoryPool(), 0
-        self._rules = list(rules)
         exact = [expert for expert in filters if not expert.plain]
         self._filter_walks = list(self._launches(module.get_function("walk_filters"), exact))
         self._plain_walks = []
@@ -183,7 +198,7 @@ class Card(Arrays):
             kernel = module.get_function("walk_rules")
             shared = rules[0].outputs * ROWS * self.real.itemsize
             inside = shared <= 2**17
-            self._rule_walk = kernel, shared if inside else 0, np.int32(inside)
+            self._rule_walk = kernel, len(rules), shared if inside else 0, np.int32(inside)
             kernel.max_dynamic_shared_size_bytes = 2**17
 
     def _launches(self, kernel: Any, filters: list[Any]) -> Iterator[tuple[Any, ...]]:
@@ -254,14 +269,14 @@ class Card(Arrays):
         while len(self._lanes) < len(works):
             stream = self.xp.cuda.Stream(non_blocking=True)
             self._lanes.append((stream, Blas(self.xp, self.real, stream)))
-        begun, (_, blas) = self._stream.record(), self._lanes[0]
-        for work, (stream, own) in zip(works, self._lanes, strict=False):
-            self._blas = own
+        begun = self._stream.record()
+        for self._lane, work in enumerate(works):
+            stream, _ = self._lanes[self._lane]
             stream.wait_event(begun)
             with stream:
                 work()
             self._stream.wait_event(stream.record())
-        self._blas = blas
+        self._lane = 0
 
     def walk_filters(
         self, y: Any, weights: Any, first_row: Any, begin: int, rows: int, plain: bool
@@ -276,9 +291,9 @@ class Card(Arrays):
             kernel((blocks,), (THREADS,), (table, owners, arrived, *where), shared_mem=shared)
 
     def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
-        kernel, shared, inside = self._rule_walk
+        kernel, blocks, shared, inside = self._rule_walk
         arguments = self._rule_table, y, weights, first_row, np.int32(rows), inside
-        kernel((len(self._rules),), (ROWS,), arguments, shared_mem=shared)
+        kernel((blocks,), (ROWS,), arguments, shared_mem=shared)
 
     def finish(self) -> None:
         self._stream.synchronize()

@@ -11,7 +11,7 @@ the others are given to it, a few thousand rows at a time, while the card learns
 
 from __future__ import annotations
 
-import threading
+import time
 from collections import deque
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +24,7 @@ from scipy.sparse import csr_matrix
 
 from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
+from budgetron._util.threads import Turns
 from budgetron.learners.cuda.arrays import MOST_OUTPUTS, SUPER, Arrays
 from budgetron.learners.cuda.card import Card
 from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
@@ -156,7 +157,7 @@ class CardEngine:
 
     def _start(self, twin: Any, members: list[tuple[Any, Any]]) -> None:
         self.twin, self.members = twin, members
-        self._lock = threading.RLock()
+        self._lock = Turns()
         self._pool = ThreadPoolExecutor(1)
         self._ahead = deque[Ahead]()  # what the card has learned, and the twin has not
         self._program: Program | None = None  # the experts on the card, if they are up to date
@@ -270,7 +271,7 @@ class CardEngine:
     def renew(self) -> None:
         """No card can be used in a process that forked, so the twin goes on alone."""
         self.twin.renew()
-        self._lock, self._program, self._scaler, self._forked = threading.RLock(), None, None, True
+        self._lock, self._program, self._scaler, self._forked = Turns(), None, None, True
 
     # ---- rows
 
@@ -308,15 +309,17 @@ class CardEngine:
 
     def run(self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int = 1) -> int:
         """Learn the rows; the number learned is smaller if one is refused."""
-        with self._lock:
-            self._refuse_lost()
-            done, goes_on = 0, True
-            while done < rows.size and goes_on:
-                rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+        done, goes_on = 0, True
+        while done < rows.size and goes_on:
+            rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+            with self._lock:
+                self._refuse_lost()
                 learn = self._on_card if self._ready() else self._natively
                 learned, goes_on = learn(*rest, scores[done:], threads)
-                done += learned
-            return done
+            done += learned
+            if self._lock.waiting:
+                time.sleep(1e-3)  # others take the lock
+        return done
 
     def scores(self, rows: Block, threads: int = 1) -> Floats:
         """The scores of the rows."""
@@ -365,7 +368,10 @@ class CardEngine:
     def _on_card(
         self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
     ) -> tuple[int, bool]:
-        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one."""
+        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one.
+
+        Also until somebody else waits for the model.
+        """
         self._lifted()
         self._fresh = False
         before, work = self.rows_done, deque[Future[None]]()
@@ -389,7 +395,7 @@ class CardEngine:
             while work:
                 work.popleft().result()
                 ahead = self._ahead[0]
-                if not ahead.stopped and ahead.last < rows.size:
+                if not ahead.stopped and ahead.last < rows.size and not self._lock.waiting:
                     begin(ahead.last)
                 goes_on = follow()
         except BaseException:
@@ -506,6 +512,11 @@ class CardEngine:
         self._program = self._scaler = None
         return self.twin
 
+    def _maps(self) -> list[Hashable]:
+        """Equal for learners that share a map. It must not be drawn, since it may be too large."""
+        maps = [handle.inner.map for _, handle in self.members]
+        return [id(native) for native in maps]
+
     def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
         most = self.arrays.most_features
@@ -519,9 +530,8 @@ class CardEngine:
                     f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
                     f"part of its covariance on this card, got {handle.inner.map.size}."
                 )
-        self.needed_bytes = need = needed_bytes(
-            self.arrays, [(*member, self.task) for member in self.members], self.n_features
-        )
+        known = self.arrays, self.members, self._maps(), self.task, self.n_features
+        self.needed_bytes = need = needed_bytes(*known)
         if need > (free := self.arrays.free_bytes):
             gib = 2.0**30
             raise MemoryError(

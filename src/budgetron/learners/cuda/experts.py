@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from hashlib import blake2b
 from types import SimpleNamespace
@@ -13,12 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
-from budgetron.learners.cuda.features import Features
+from budgetron.learners.cuda.features import Features, Needs
 from budgetron.learners.cuda.questions import Rule, rule_of
 from budgetron.learners.mapped import Mapped
 from budgetron.parts.features import pieces
+from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
+
+LIBRARIES, LANE = 2.0**27, 2.0**26
+"""What libraries take: 32 MiB of work space for CuPy's handle of cuBLAS, 64 of code, loaded when used,
+and 32 of recorded blocks; for each kind of walk 32 MiB for a handle, and 32 that we give it."""
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -31,7 +36,7 @@ class Expert:
 
     def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
         self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
-        self.key: tuple[object, ...] = type(self), blake2b(pickle.dumps(features)).digest()
+        self.key: tuple[object, ...] = (type(self), digest(features))
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -40,9 +45,8 @@ class Expert:
         self.scores = self.out[first : first + rows]
         return self
 
-    def share(self, group: Group) -> None:
+    def share(self, group: Group) -> None:  # noqa: ARG002
         """Take the arrays that learners with equal features share."""
-        self.group = group
         del self.features
 
     def predict(self, Z: Any) -> Any:
@@ -373,20 +377,54 @@ class Program:
 
 def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
     """A learner on the card, in the state of the native one."""
-    kind, description = Filter if isinstance(learner.rule, Kalman) else Stepping, learner.features
-    features = pieces.features_of(description, handle.inner.map, n_features)  # type: ignore[arg-type]
+    kind = Filter if isinstance(learner.rule, Kalman) else Stepping
+    features = features_of(learner, handle.inner.map, n_features)
     return kind(arrays, learner, features, task, handle.state())
 
 
-def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
-    """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
-    total, each = 2.0**26, arrays.real.itemsize  # what the libraries take
-    for learner, handle, task in members:
-        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
-        if isinstance(learner.rule, Kalman):
-            full = min(m, learner.rule.full(handle.inner.map))
-            total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)
+def features_of(learner: Mapped, native: Any, n_features: int) -> pieces.Features:
+    """What the map of a learner computes. A map that is drawn when it is needed is drawn now."""
+    assert isinstance(learner.features, FeatureMap)
+    return pieces.features_of(learner.features, native, n_features)
+
+
+def digest(features: pieces.Features) -> bytes:
+    """Equal if the features are the same numbers."""
+    return blake2b(pickle.dumps(features)).digest()
+
+
+def needed_bytes(
+    arrays: Arrays,
+    members: Sequence[tuple[Mapped, Any]],
+    maps: Sequence[Hashable],
+    task: Task,
+    n_features: int,
+) -> float:
+    """The most memory that learners take on the card, with what is there for a while while they work.
+
+    ``maps`` are equal for learners that share a map.
+
+    Blocks work in CuPy's pool and, recorded, in one of their own, so their work counts twice. Pools keep
+    what is given back, and may not use it for another size, so all that is there for a while is counted.
+    """
+    each, C, known, kinds = arrays.real.itemsize, task.outputs, set[Any](), set[str]()
+    total = LIBRARIES + SUPER * (8 * 4 + n_features * (2 * each + 8))  # rows, labels and weights of a run
+    for (learner, handle), shared in zip(members, maps, strict=True):
+        native, rule = handle.inner.map, learner.rule
+        needs = Needs.of(learner.features, native, n_features)
+        m, kind = needs.size, "steps"
+        total += each * 4 * C * ROWS + 8 * SUPER * C  # F, D or A; scores
+        if isinstance(rule, Kalman):
+            full = min(m, rule.full(native) + m - native.size)
+            kind = "plain" if rule.drift == 0 and full == m else "drifting"
+            total += each * (full**2 + ROWS * (m + 2 * full) + (C + 4) * m)  # P; the gains, V and U; W
+            total += each * full**2 / 2 + ROWS * full * (8 * 8 + 2 * each)  # to unpack and pack P
+            total += each * ROWS * (5 * m + 4 * full)  # to predict; drift
         else:
-            total += each * (ROWS * 4 * m + ROWS**2 + 3 * C * m)
-        total += each * (m / 2 * n_features + SUPER * (n_features + 4)) + 8 * SUPER * C
-    return total
+            total += each * 3 * C * m + 32 * C * m  # W; its norm, if it stays in a ball
+            total += 32 * ROWS * needs.others  # norms of features
+        if (kind, shared) not in known:  # Z, also to predict, Z Z', the map
+            total += each * (ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept)
+        known.add((kind, shared))
+        kinds.add(kind)
+    return total + LANE * len(kinds)
