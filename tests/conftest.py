@@ -44,8 +44,12 @@ def pytest_collection_finish():
 
 
 def pytest_sessionfinish():
-    """Services of this process have a folder, which goes before someone looks what is left."""
-    if (served := sys.modules.get("tests.helpers.served")) is not None:
+    """Services of this process have a folder, which goes before someone looks what is left.
+
+    The workers of a parallel run end before that.
+    """
+    served = sys.modules.get("tests.helpers.served")
+    if served is not None and "PYTEST_XDIST_WORKER" not in os.environ:
         served.tidy()
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from multiprocessing import forkserver
-from multiprocessing.util import _exit_function
+from multiprocessing.util import _run_finalizers
 from pathlib import Path
 
 import httpx
@@ -65,7 +65,7 @@ def own_folder():
 
 def tidy():
     """Do now what is done when the process ends: before that, someone looks for files that are left."""
-    _exit_function()  # multiprocessing has a folder too
+    _run_finalizers()  # multiprocessing has a folder too
     if own_folder.cache_info().currsize:
         shutil.rmtree(own_folder())
 
