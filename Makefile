@@ -126,20 +126,23 @@ streams: $(VENV)/.developed .venv-peers/.installed  ## the default compared with
 pictures: $(VENV)/.developed  ## the pictures of the README and the documentation
 	$(BIN)/python -m benchmarks.readme_pictures
 
-# Tests with the core built in another way, in an environment of its own. The selection is small because instrumented
-# code is slow: every learner in every layout and precision (tests/model/files), the readers, the maps, the numerics.
+# Tests with the core built in another way, in an environment of its own: a debug build, whose reports have names. The
+# selection is small because instrumented code is slow: every learner in every layout and precision (tests/model/files),
+# the readers, the maps, the numerics.
 # `make coverage` reports the native lines that it reaches, `make coverage NATIVE=tests` those that all tests reach.
 NATIVE := tests/model/files/test_round_trips.py tests/model/test_one_by_one.py $(wildcard tests/streams/test_*.py) \
   tests/parts/vector_rules $(addprefix tests/core/test_, native.py look_ahead.py wide_rows.py) \
   $(addprefix tests/parts/, test_kernels.py test_losses.py $(addprefix budgets/test_, low_rank.py neighbours.py) \
   $(addprefix features/test_, hashed.py sparse_fourier.py)) \
   $(addprefix tests/learners/test_, mapped.py mapped_nystrom.py mapped_contract.py extremes.py averaged.py stacked.py \
-  stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py) \
-  $(addprefix tests/estimators/test_, refused_rows.py threads.py jobs.py arrays_from_outside.py)
+  stacked_maps.py stacked_contract.py standardised.py auto.py double_updating.py cells.py cells_contract.py dated.py \
+  neighbours.py noise.py random_iterate.py recruited.py) tests/learners/cuda/test_engine.py tests/evaluate/drift \
+  $(addprefix tests/estimators/test_, refused_rows.py threads.py jobs.py arrays_from_outside.py) \
+  tests/estimators/explain/test_novelty.py
 NATIVELY = HYPOTHESIS_PROFILE=few build/$(1)/bin/python -m pytest -n auto -p no:cacheprovider -m "not timing and not slow"
 define natively_built
 	$(PYTHON) -m venv --clear build/$(1)
-	build/$(1)/bin/pip install --quiet --config-settings=cmake.define.$(2) \
+	build/$(1)/bin/pip install --quiet --config-settings=cmake.define.$(2) --config-settings=cmake.build-type=Debug \
 	  --config-settings=build-dir=build/$(1)-objects '.[test]'
 endef
 
@@ -152,7 +155,7 @@ sanitize:  ## the native tests under the address and undefined-behaviour sanitiz
 
 # Python and NumPy are not built for the thread sanitizer: what happens inside them is left out. Forked processes start
 # threads again.
-THREADED := tests/estimators tests/model/test_one_by_one.py tests/learners/test_mapped_nystrom.py
+THREADED := tests/estimators tests/model/test_one_by_one.py tests/learners/test_mapped_nystrom.py tests/learners/cuda
 sanitize-threads:  ## the tests that use threads, under the thread sanitizer
 	$(call natively_built,sanitized-threads,BUDGETRON_SANITIZE=thread)
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so)" \

@@ -1,6 +1,6 @@
 """The engine of device="cuda" against the processor: agreement, speed, errors, memory.
 
-    python -m benchmarks.card agree both_ways filters sweep streams sizes fast crossing [--out FOLDER]
+    python -m benchmarks.card agree both_ways filters sweep many streams sizes fast crossing [--out FOLDER]
 
 Each word writes one JSON file into the folder; `docs/card.md` has the figures. It needs a card, but with
 ``--numpy`` the same code runs on NumPy's arrays, for a look at the script itself. Data sets are found as by
@@ -46,6 +46,7 @@ from budgetron import (
     Standardised,
     auto,
     load,
+    progressive_predict_many,
 )
 from budgetron.learners.cuda import engine
 from budgetron.learners.cuda.arrays import Arrays
@@ -289,19 +290,50 @@ def fast(rows=60000, core=3000):
     return found
 
 
+def four_steps(gamma):
+    """Four step sizes on one map of 32,768 pairs."""
+    return [Mapped(RandomFourier(Gaussian(gamma), 32768), OGD(eta)) for eta in (0.1, 0.3, 1.0, 3.0)]
+
+
+def standardised(X):
+    return ((X - X.mean(0)) / np.where(X.std(0) > 0, X.std(0), 1)).clip(-10, 10)
+
+
 def sweep():
-    """Four step sizes on one map of 32,768 pairs, side by side."""
+    """The four steps in a stack."""
     X, y = data("covtype")
     found = []
     for dtype in (np.float64, np.float32):
         for gamma in (0.2, 1.0):
-            steps = [
-                Mapped(RandomFourier(Gaussian(gamma), 32768), OGD(eta)) for eta in (0.1, 0.3, 1.0, 3.0)
-            ]
-            Z = ((X - X.mean(0)) / np.where(X.std(0) > 0, X.std(0), 1)).clip(-10, 10).astype(dtype)
-            row = {"dtype": np.dtype(dtype).name, "gamma": gamma} | passed(Stacked(*steps), Z, y)
+            Z = standardised(X).astype(dtype)
+            row = {"dtype": np.dtype(dtype).name, "gamma": gamma} | passed(
+                Stacked(*four_steps(gamma)), Z, y
+            )
             found.append(row)
             print(row, flush=True)
+    return found
+
+
+def many(gamma=1.0):
+    """The four steps as models of their own, in one call and one after the other, beside a stack."""
+    X, y = data("covtype")
+    Z, found = standardised(X), []
+
+    def side_by_side(models, Z, y):
+        return progressive_predict_many(models, Z, y)
+
+    def one_by_one(models, Z, y):
+        return [model.progressive_predict(Z, y) for model in models]
+
+    for call in (side_by_side, one_by_one):
+        models = [[estimator(step, 7) for step in four_steps(gamma)] for _ in range(2)]
+        call(models[0], Z[:2000], y[:2000])  # compiles
+        seconds, predicted = timed(lambda: call(models[1], Z, y))  # noqa: B023
+        errors = [float((each != y).mean() * 100) for each in predicted]
+        found.append({"how": call.__name__, "rows": len(y), "us": seconds / len(y) * 1e6, "errors": errors})
+        print(found[-1], flush=True)
+    found.append({"how": "stack"} | passed(Stacked(*four_steps(gamma)), Z, y))
+    print(found[-1], flush=True)
     return found
 
 
@@ -377,6 +409,7 @@ WORDS = {
     "both_ways": both_ways,
     "filters": filters,
     "sweep": sweep,
+    "many": many,
     "streams": streams,
     "sizes": sizes,
     "fast": fast,

@@ -6,6 +6,7 @@ a few, for the slow builds of `make sanitize` and its kin.
 
 import gc
 import os
+import sys
 
 gc.disable()  # until everything is collected: modules and items are not garbage
 
@@ -40,6 +41,12 @@ def pytest_collection_finish():
     """What was collected stays, so the garbage collector need not look at it again."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_sessionfinish():
+    """Services of this process have a folder, which goes before someone looks what is left."""
+    if (served := sys.modules.get("tests.helpers.served")) is not None:
+        served.tidy()
 
 
 def pytest_unconfigure():

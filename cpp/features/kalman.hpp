@@ -37,13 +37,20 @@ class Kalman : public VectorRule {
     mu_.assign(f.begin(), f.end());
     posterior_.look(Z, gain_);
     looked_ = true;
+    const std::size_t m = posterior_.size();
+    next_ = Z.subspan(m, Z.size() < 2 * m ? 0 : m);
   }
   bool looks_ahead() const final { return true; }
 
   void commit(const Question& question, Vector z, Weights& w) final {
-    if (!looked_) posterior_.look(z, gain_);  // the coordinates have changed since predict
+    if (!looked_) {  // the coordinates have changed since predict
+      posterior_.look(z, gain_);
+      next_ = {};
+    }
     looked_ = false;
-    step(question, w);
+    step(question);
+    w.step(steps_, Vector(gain_.g).first(posterior_.size()), next_);
+    posterior_.observe(gain_, precision_);
   }
   void finish() final { posterior_.settle(); }
   const Posterior* posterior() const final { return &posterior_; }
@@ -64,7 +71,7 @@ class Kalman : public VectorRule {
   }
   void widen(std::size_t before, std::size_t added, Weights&) final { posterior_.widen(before, added); }
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(p_) + bytes_of(gain_.g));
+    io.scratch(sizeof *this + bytes_of(mu_) + bytes_of(steps_) + bytes_of(gain_.g));
     posterior_.fields(io);
   }
   bool is_consistent(std::size_t features) const override { return posterior_.is_consistent(features); }
@@ -72,11 +79,14 @@ class Kalman : public VectorRule {
  protected:
   static constexpr double least_variance = 1e-200;  // 2^40 divided by it is finite
   Kalman(double prior, double drift, std::size_t full) : posterior_(prior, drift, full) {}
-  virtual void step(const Question& question, Weights& w) = 0;
+  // Computes steps_ and precision_.
+  virtual void step(const Question& question) = 0;
 
   Posterior posterior_;
   Gain gain_;
-  std::vector<double> mu_, p_;  // w'z and probabilities of every output
+  Vector next_;                     // the features of the next row, if known
+  std::vector<double> mu_, steps_;  // of every output: w'z, and how far w goes along g
+  double precision_ = 0;            // of the observation
   bool looked_ = false;
 };
 
@@ -104,28 +114,29 @@ class KalmanLabels final : public Kalman {
  private:
   static void moderate_logits(double S, std::span<double> f) { scale(1 / std::sqrt(1 + std::numbers::pi / 8 * S), f); }
 
-  void step(const Question& question, Weights& w) override {
-    const Vector g = Vector(gain_.g).first(posterior_.size());
+  void step(const Question& question) override {
     const double c = weight_, S = gain_.S;
+    steps_.resize(mu_.size());
     if (!question.v.lifted()) {
       const double p = 1 / (1 + std::exp(-mu_[0])), h = p * (1 - p), t = (question.round.y + 1) / 2;
-      add(2 * c * (t - p) / (1 + c * h * S), g, w[0]);
-      posterior_.observe(gain_, c * h);
+      steps_[0] = 2 * c * (t - p) / (1 + c * h * S);
+      precision_ = c * h;
       return;
     }
     softmax();
-    const double most = *std::max_element(p_.begin(), p_.end()), h = most * (1 - most);
-    for (std::size_t j = 0; j < p_.size(); ++j)
-      add(c * ((j == question.v.plus ? 1 : 0) - p_[j]) / (1 + c * h * S), g, w[j]);
-    posterior_.observe(gain_, c * h);
+    const double most = *std::max_element(steps_.begin(), steps_.end()), h = most * (1 - most);
+    const double divisor = 1 + c * h * S, right = c * (1 - steps_[question.v.plus]) / divisor;
+    for (double& step : steps_) step = c * (0 - step) / divisor;
+    steps_[question.v.plus] = right;
+    precision_ = c * h;
   }
 
+  // The probabilities of all outputs.
   void softmax() {
     const double top = *std::max_element(mu_.begin(), mu_.end());
     double sum = 0;
-    p_.resize(mu_.size());
-    for (std::size_t j = 0; j < mu_.size(); ++j) sum += p_[j] = std::exp(mu_[j] - top);
-    for (double& p : p_) p /= sum;
+    for (std::size_t j = 0; j < mu_.size(); ++j) sum += steps_[j] = std::exp(mu_[j] - top);
+    for (double& p : steps_) p /= sum;
   }
 
   double weight_ = 1;
@@ -158,10 +169,10 @@ class KalmanTargets final : public Kalman {
   }
 
  private:
-  void step(const Question&, Weights& w) override {
+  void step(const Question&) override {
     const double c = weight_, S = gain_.S;
-    add(c * error_ / (1 + c * S), Vector(gain_.g).first(posterior_.size()), w[0]);
-    posterior_.observe(gain_, c);
+    steps_.assign(1, c * error_ / (1 + c * S));
+    precision_ = c;
     weights_ += c;
     noise_ += c / weights_ * (error_ * error_ / (1 + S) - noise_);
   }

@@ -29,12 +29,20 @@ class Weights {
 
   std::size_t outputs() const { return w_.size(); }
   std::size_t size() const { return w_[0].size(); }
-  std::span<double> operator[](std::size_t c) { return w_[c]; }
+  std::span<double> operator[](std::size_t c) {
+    forget_ahead();
+    return w_[c];
+  }
   const std::vector<std::vector<double>>& rows() const { return w_; }
   double divisor() const { return divisor_; }
 
-  void scores(Vector z, std::span<double> f) const {
-    for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z, tail_) / divisor_;
+  void scores(Vector z, std::span<double> f) {
+    if (ahead_.empty()) {
+      for (std::size_t c = 0; c < outputs(); ++c) f[c] = dot(w_[c], z, tail_) / divisor_;
+    } else {
+      std::ranges::copy(ahead_, f.begin());
+      forget_ahead();
+    }
   }
 
   void divide_by(double divisor) { divisor_ = divisor; }
@@ -47,6 +55,20 @@ class Weights {
     add(beta, z, w_[v.plus]);
     if (v.lifted()) add(-beta, z, w_[static_cast<std::size_t>(v.minus)]);
   }
+  // w_c += steps_c g. If z is not empty, it is that of the next call of `scores`, which is answered at once, so that
+  // the weights are read and written once for both.
+  void step(Vector steps, Vector g, Vector z) {
+    forget_ahead();
+    if (z.empty() || tail_ > 0) {
+      for (std::size_t c = 0; c < outputs(); ++c) add(steps[c], g, w_[c]);
+      return;
+    }
+    rows_.clear();
+    for (auto& row : w_) rows_.push_back(row.data());
+    ahead_.resize(outputs());
+    loops->add_and_multiply(steps.data(), g.data(), rows_.data(), outputs(), size(), z.data(), ahead_.data());
+    for (double& f : ahead_) f /= divisor_;
+  }
   // Projects f onto the ball |f| <= radius.
   void pull_into_ball(double radius) {
     if (!std::isfinite(radius)) return;
@@ -57,6 +79,7 @@ class Weights {
   }
 
   void change(const Change& change) {
+    forget_ahead();
     for (auto& row : w_) change.apply(row);
     if (average_) average_->each([&](std::vector<double>& sums) { change.apply(sums); });
   }
@@ -85,7 +108,7 @@ class Weights {
   }
 
   void fields(Fields& io) {
-    io.scratch(bytes_of(w_));
+    io.scratch(bytes_of(w_) + bytes_of(ahead_) + bytes_of(rows_));
     io.field("weights.divisor", divisor_, {Merged::Own});
     if (average_) average_->fields(io);
     io.outputs("weights", w_, Merged::Own, true);
@@ -96,10 +119,15 @@ class Weights {
   }
 
  private:
+  // The weights have changed.
+  void forget_ahead() { ahead_.clear(); }
+
   std::vector<std::vector<double>> w_;  // outputs x features
   double divisor_ = 1;
   std::size_t tail_ = 0;
   std::optional<Average> average_;
+  std::vector<double> ahead_;  // the scores of the next row, if they are known
+  std::vector<double*> rows_;  // where each row of w_ begins
 };
 
 }  // namespace budgetron

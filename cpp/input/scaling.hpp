@@ -36,7 +36,7 @@ class Moments {
   void fields(Fields& io) {
     io.field("rows", rows_, {Merged::Sum});
     if (io.measuring()) return io.scratch(bytes_of(columns_));
-    sound_ = true;
+    if (io.restoring()) sound_ = true;
     for (const auto& [name, part, merged] : Spread::parts) field(io, name, part, merged);
   }
   bool is_consistent(std::size_t columns) const {

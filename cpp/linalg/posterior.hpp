@@ -125,6 +125,19 @@ class Posterior {
     if (m_ > 0) replace(m_, 0, added);
   }
 
+  // From now on only the first `most` weights have a full block; the others keep their variances.
+  void narrow(std::size_t most) {
+    const bool fewer = most < full();
+    most_full_ = std::min(most_full_, most);
+    if (!fewer) return;
+    subtract_pending();
+    const std::vector<double> P = packed(), variance = variance_;
+    begin(m_);
+    variance_ = variance;
+    for (std::size_t i = 0; i < most; ++i)
+      for (std::size_t j = 0; j < i; ++j) set(i, j, P[i * (i + 1) / 2 + j]);
+  }
+
   // The last weight m, of a full block, becomes two, (s - m)/2 and (s + m)/2, where s is independent of all.
   void split_last() {
     ++most_full_;
@@ -159,7 +172,7 @@ class Posterior {
 
   // If the last weights belong to outputs, `ends` says so.
   void fields(Fields& io, bool ends = false) {
-    const auto of = [&](OfOutputs which) { return ends ? which : OfOutputs::None; };
+    const auto of = [&](OfOutputs which, bool last) { return ends && last ? which : OfOutputs::None; };
     io.scratch(bytes_of(squares_) + bytes_of(Z_) + bytes_of(PZ_));
     io.field("posterior.rows", observed_, {Merged::Sum});
     if (io.measuring()) {
@@ -168,9 +181,10 @@ class Posterior {
     }
     std::vector<double> P = packed(), U = packed_pending();
     std::vector<double> outside = variances();
-    io.field("posterior.variance", outside, {Merged::Own});
-    io.field("posterior.P", P, {Merged::Own, of(OfOutputs::Packed), true, m_});
-    io.field("posterior.pending", U, {Merged::Own, of(OfOutputs::Last), true, m_});
+    const bool all_full = outside.empty();
+    io.field("posterior.variance", outside, {Merged::Own, of(OfOutputs::Last, !all_full), false, outside.size()});
+    io.field("posterior.P", P, {Merged::Own, of(OfOutputs::Packed, all_full), true, m_});
+    io.field("posterior.pending", U, {Merged::Own, of(OfOutputs::Last, all_full), true, m_});
     if (io.restoring()) restore(P, outside, U);
   }
 

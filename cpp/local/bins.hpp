@@ -44,7 +44,7 @@ class Bins final : public CellMap {
     sides.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) {
       const Counter bin = bin_of(j, x[j]);
-      sides[j] = in_pair(j, bin, x[j]);
+      if (!pairs_.empty()) sides[j] = in_pair(j, bin, x[j]);
       // A column that came later had no bin in the rows before, where it was missing or 0.
       const bool absent = j >= first_ && (bin == bins_ || x[j] == 0);
       cells[j] = absent ? no_cell : first_cell(j) + bin;
@@ -153,16 +153,8 @@ class Bins final : public CellMap {
     if (by_value_[j] != 0) return bin_of_code(j, v, sides_[j] - 1);
     return static_cast<std::uint32_t>(bin * side_) / static_cast<std::uint32_t>(edges_[j].size() + 1);
   }
-  // The number of edges that are not above v, as std::upper_bound, but without a branch that depends on v.
-  Counter reached(std::size_t j, double v) const {
-    const double* edge = edges_[j].data();
-    std::size_t left = edges_[j].size();
-    for (std::size_t half; left > 1; left -= half) {
-      half = left / 2;
-      edge += edge[half - 1] <= v ? half : 0;
-    }
-    return static_cast<Counter>(edge - edges_[j].data()) + (left == 1 && *edge <= v ? 1 : 0);
-  }
+  // The number of edges that are not above v.
+  Counter reached(std::size_t j, double v) const { return loops->count_up_to(edges_[j].data(), v, edges_[j].size()); }
   // The place of a code that is known; others are spread over the bins behind these.
   Counter bin_of_code(std::size_t j, double v, Counter bins) const {
     v = std::floor(std::clamp(v, -0x1p40, 0x1p40));

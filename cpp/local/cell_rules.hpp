@@ -294,8 +294,9 @@ class CellsKalmanLabels final : public CellsKalman {
       for (std::size_t j = 0; j < mu_.size(); ++j) sum += step[j] = std::exp(mu_[j] - top);
       const double most = 1 / sum;
       h = most * (1 - most);
-      for (std::size_t j = 0; j < mu_.size(); ++j)
-        step[j] = c * ((j == question.v.plus ? 1 : 0) - step[j] / sum) / (1 + c * h * S_);
+      const double divisor = 1 + c * h * S_, right = c * (1 - step[question.v.plus] / sum) / divisor;
+      for (double& v : step) v = c * (0 - v / sum) / divisor;
+      step[question.v.plus] = right;
     }
     move(c * h, table, active);
   }

@@ -50,7 +50,8 @@ class Calibration {
       for (std::size_t k = 0; k < v_.size(); ++k) v_[k] = (right == 1 ? wrong : -wrong) * signed_part(k, f[0]);
     } else {
       for (std::size_t c = 0; c < f.size(); ++c)
-        for (std::size_t k = 0; k < v_.size(); ++k) v_[k] += ((c == right ? 1 : 0) - p[c]) * signed_part(k, f[c]);
+        for (std::size_t k = 0; k < v_.size() && std::fabs(f[c]) * unit_ > knots[k]; ++k)
+          v_[k] += ((c == right ? 1 : 0) - p[c]) * signed_part(k, f[c]);
     }
     filter_.look(v_, gain_);
     const double h = (1 - wrong) / wrong, step = weight / (1 + weight * std::max(h, least_curvature) * gain_.S);

@@ -172,7 +172,7 @@ class Dated final : public Learner {
   void shares(const Rows& rows, std::span<double> out) const override { now().shares(rows, out); }
   void fields(Fields& io) override {
     io.scratch(sizeof *this);
-    begun_ = begun_ || io.restoring();
+    if (io.restoring()) begun_ = true;
     now().fields(io);
   }
   bool consistent() const override { return now().consistent(); }

@@ -77,6 +77,7 @@ class Outside final : public Learner {
   // Copies given scores of up to so many rows; returns of how many.
   std::size_t take(std::size_t rows, std::span<double> out) const {
     const std::size_t n = std::min(rows, given_.size() / outputs() - at_);
+    if (n == 0) return 0;  // several threads may read then
     const auto from = given_.begin() + static_cast<std::ptrdiff_t>(at_ * outputs());
     std::copy_n(from, n * outputs(), out.begin());
     at_ += n;

@@ -270,7 +270,8 @@ class Scaled final : public Learner {
   // many rows. Threads get pieces of a larger block.
   std::size_t at_once(const Rows& rows) const {
     const std::size_t columns = std::max<std::size_t>(columns_, 1);
-    if (Threads::allowed() > 1) return rows.sparse() ? 256 : std::clamp<std::size_t>(131072 / columns, 64, 256);
+    if (Threads::allowed() > 1)
+      return std::clamp<std::size_t>(rows.sparse() ? rows_in_threads : 131072 / columns, 64, rows_in_threads);
     if (rows.sparse() && columns_ > 1024) return 1;
     return std::clamp<std::size_t>(16384 / columns, 1, 64);
   }

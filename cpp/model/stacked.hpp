@@ -95,7 +95,7 @@ class Stacked : public Learner {
     std::size_t first = 0;
     while (first < rows.size()) {
       const bool together = Threads::allowed() > 1 && groups_.size() > 1 && rows.size() - first >= 2 * at_once;
-      const std::size_t last = std::min(first + (together ? in_threads : at_once), rows.size());
+      const std::size_t last = std::min(first + (together ? in_threads() : at_once), rows.size());
       F.resize(experts_.size() * (last - first) * outputs_);
       const Block block{rows.slice(first, last),
                         y.subspan(first, last - first),
@@ -173,15 +173,21 @@ class Stacked : public Learner {
   }
 
  protected:
-  static constexpr std::size_t at_once = 32;      // rows of a block, or of a piece of one
-  static constexpr std::size_t in_threads = 256;  // rows of a block that several threads run
+  static constexpr std::size_t at_once = 32;  // rows of a block
+  // Rows of a block that several threads run, and of a piece of it: as many as have room, since threads that wait for
+  // each other cost more than rows that leave the cache.
+  std::size_t in_threads() const {
+    return std::clamp<std::size_t>((1 << 18) / (experts_.size() * outputs_), 256, rows_in_threads);
+  }
+  static std::size_t of_piece(std::size_t rows) { return std::clamp<std::size_t>(rows / 16, at_once, 128); }
 
-  Stacked(std::vector<std::shared_ptr<Learner>> experts, std::size_t outputs, std::size_t biases, double start,
-          double drift)
+  // The first `full` biases have a full covariance.
+  Stacked(std::vector<std::shared_ptr<Learner>> experts, std::size_t outputs, std::size_t biases, std::size_t full,
+          double start, double drift)
       : experts_(std::move(experts)),
         outputs_(outputs),
         weights_needed_(experts_.size() + biases),
-        filter_(start, drift, weights_needed_),
+        filter_(start, drift, experts_.size() + full),
         w_(weights_needed_),
         losses_(experts_.size()) {
     std::fill_n(w_.begin(), experts_.size(), 1 / static_cast<double>(experts_.size()));
@@ -268,10 +274,11 @@ class Stacked : public Learner {
 
   // The same in threads, piece by piece: a track for each group of experts, and one for the filter.
   std::size_t run_together(const Block& block) {
-    Tracks tracks((block.size() + at_once - 1) / at_once, past_);
+    const std::size_t size = of_piece(block.size());
+    Tracks tracks((block.size() + size - 1) / size, past_);
     std::atomic<std::size_t> length = block.size();
     const auto step = [&](std::size_t track, std::size_t piece) {
-      const std::size_t first = piece * at_once, last = std::min(first + at_once, length.load());
+      const std::size_t first = piece * size, last = std::min(first + size, length.load());
       if (track == groups_.size()) return learn_rows(block, first, last);
       Block rows = block.part(first, last);
       if (track == 0) {
@@ -372,7 +379,8 @@ class StackedLabels final : public Stacked {
  public:
   StackedLabels(std::vector<std::shared_ptr<Learner>> experts, std::vector<bool> logits, std::size_t classes,
                 double start, double drift)
-      : Stacked(std::move(experts), classes == 2 ? 1 : classes, classes == 2 ? 1 : classes, start, drift),
+      : Stacked(std::move(experts), outputs_of(classes), outputs_of(classes),
+                classes > most_full ? 0 : outputs_of(classes), start, drift),
         logits_(std::move(logits)),
         squares_(experts_.size()),
         calibration_(start, drift),
@@ -393,6 +401,7 @@ class StackedLabels final : public Stacked {
       counted_ = 0.5;
     }
     const std::size_t needed = outputs > 1 ? experts_.size() + outputs : w_.size();
+    if (outputs > most_full) filter_.narrow(experts_.size());
     filter_.widen(w_.size(), needed - w_.size());
     w_.resize(needed);
     weights_needed_ = needed;
@@ -412,15 +421,23 @@ class StackedLabels final : public Stacked {
   }
 
  private:
+  static std::size_t outputs_of(std::size_t classes) { return classes == 2 ? 1 : classes; }
+  // The biases of more classes have a variance each: their covariance would be most of the model, and of the time.
+  static constexpr std::size_t most_full = 256;
+
   // Logits: centred over the classes, divided, clipped.
   void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const override {
     l.resize(experts_.size() * outputs_);
+    constexpr std::size_t together = 4;
+    double means[together] = {};
     for (std::size_t e = 0; e < experts_.size(); ++e) {
+      if (e % together == 0) means_of(F, n, i, e, std::min(together, experts_.size() - e), means);
       const auto own = std::span(l).subspan(e * outputs_, outputs_);
-      centre(scores_of(F, n, e, i), own);
       const double root = logits_[e] ? 1 : rows_ > 0 ? std::sqrt(squares_[e] / rows_) : 0;
-      for (double& v : own)
-        v = root > 0 && std::isfinite(v) ? std::clamp(v / root, -largest_logit_, largest_logit_) : 0;
+      if (root > 0)
+        loops->logits(scores_of(F, n, e, i).data(), means[e % together], root, largest_logit_, outputs_, own.data());
+      else
+        std::ranges::fill(own, 0.0);
     }
   }
 
@@ -482,9 +499,7 @@ class StackedLabels final : public Stacked {
       const double margin = right == 1 ? l[0] : -l[0];
       return std::max(0.0, -margin) + std::log1p(std::exp(-std::fabs(margin)));
     }
-    double sum = 0;
-    for (const double v : l) sum += std::exp(v - l[right]);
-    return std::log(sum);
+    return std::log(loops->sum_of_exponentials(l.data(), l[right], l.size()));
   }
 
   void count(Vector F, std::size_t n, std::size_t i) {
@@ -492,17 +507,18 @@ class StackedLabels final : public Stacked {
     own.resize(outputs_);
     for (std::size_t e = 0; e < experts_.size(); ++e) {
       if (logits_[e]) continue;
-      centre(scores_of(F, n, e, i), own);
+      double mean = 0;
+      means_of(F, n, i, e, 1, &mean);
+      loops->logits(scores_of(F, n, e, i).data(), mean, 1, std::numeric_limits<double>::max(), outputs_, own.data());
       const double square = dot(own, own) / counted_;
       squares_[e] = std::min(squares_[e] + square, largest_square);
     }
     ++rows_;
   }
 
-  void centre(Vector f, std::span<double> out) const {
-    double mean = 0;
-    for (const double v : f.first(std::min(first_, f.size()))) mean += v / static_cast<double>(first_);
-    for (std::size_t c = 0; c < f.size(); ++c) out[c] = f.size() == 1 ? f[c] : f[c] - mean;
+  // What `count` experts from e on say of row i, over the first classes. One margin has no mean.
+  void means_of(Vector F, std::size_t n, std::size_t i, std::size_t e, std::size_t count, double* means) const {
+    if (outputs_ > 1) loops->means(scores_of(F, n, e, i).data(), n * outputs_, count, first_, means);
   }
 
   std::vector<bool> logits_;
@@ -519,7 +535,7 @@ class StackedLabels final : public Stacked {
 class StackedTargets final : public Stacked {
  public:
   StackedTargets(std::vector<std::shared_ptr<Learner>> experts, std::size_t columns, double start, double drift)
-      : Stacked(std::move(experts), 1, 0, start, drift), noise_(columns, drift) {}
+      : Stacked(std::move(experts), 1, 0, 0, start, drift), noise_(columns, drift) {}
 
   bool has_deviations() const override { return true; }
   void deviations(const Rows& rows, std::span<double> out) const override {

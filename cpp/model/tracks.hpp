@@ -44,6 +44,7 @@ class Tracks {
       Track& own = tracks_[*track];
       own.taken = true;
       past_[*track].seat = Threads::seat();
+      if (free_track()) changed_.notify_one();  // a thread that comes does the same, so no more wake than can work
       lock.unlock();
       const auto began = std::chrono::steady_clock::now();
       try {
@@ -59,7 +60,7 @@ class Tracks {
       past_[*track].cost += (took.count() - past_[*track].cost) / 8;
       ++own.next;
       own.taken = false;
-      changed_.notify_all();
+      if (done()) changed_.notify_all();
     }
   }
 
@@ -69,7 +70,7 @@ class Tracks {
     const std::lock_guard lock(mutex_);
     if (any) ++released_;
     if (last) pieces_ = released_;
-    changed_.notify_all();
+    changed_.notify_one();
   }
 
  private:

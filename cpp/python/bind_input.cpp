@@ -1,12 +1,14 @@
-// Bindings: rows, the svmlight parser and running scaling. No arithmetic here.
+// Bindings: rows, cells of tables, the svmlight parser and running scaling. No arithmetic here.
 #include <algorithm>
 #include <optional>
 #include <tuple>
 
+#include "input/decimal.hpp"
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
 #include "python/record_reader.hpp"
+#include "simd/loops.hpp"
 #include "support/layouts.hpp"
 
 namespace budgetron {
@@ -39,6 +41,16 @@ std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, New
   const std::size_t nonzeros = rows.data.size(), starts = rows.starts.size(), labels = rows.labels.size();
   return std::make_tuple(array(std::move(rows.data), {nonzeros}), array(std::move(rows.indices), {nonzeros}),
                          array(std::move(rows.starts), {starts}), array(std::move(rows.labels), {labels}));
+}
+
+bool codes_in(const nb::bytes& text, char delimiter) { return may_have_codes({text.c_str(), text.size()}, delimiter); }
+
+// Two rows: sines and cosines.
+NewArray<double> sines_cosines(const Array1<double>& x, double scale) {
+  std::vector<double> r(aligned(x), aligned(x) + x.size()), out(2 * x.size());
+  r.resize((x.size() + lanes - 1) / lanes * lanes);
+  loops->sine_cosine(r.data(), scale, x.size(), out.data(), out.data() + x.size());
+  return array(std::move(out), {2, x.size()});
 }
 
 using AnyMatrix = std::variant<Matrix<double>, Matrix<float>>;
@@ -136,6 +148,9 @@ void bind_input(nb::module_& m) {
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
+  m.def("sines_cosines", &sines_cosines, "x"_a, "scale"_a = 1,
+        "Two rows, sin and cos of every number times the scale, as the maps compute them.");
+  m.def("may_have_codes", &codes_in, "text"_a, "delimiter"_a);
   m.def("are_compressed_rows", &compressed, "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
   m.def("dense", &dense<double>, "X"_a.noconvert());
   m.def("dense", &dense<float>, "X"_a.noconvert());

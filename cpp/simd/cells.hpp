@@ -24,6 +24,21 @@ BUDGETRON_INLINE void each_in_entry(std::size_t n, Use use, One one) {
   }
 }
 
+// sums_k += number k of several entries, in their order
+template <std::size_t together>
+BUDGETRON_INLINE void add_entries(const float* table, const std::size_t* entries, std::size_t n, double* sums) {
+  each_in_entry(
+      n,
+      [&](std::size_t k, std::size_t some) {
+        Doubles sum = load(sums + k);
+        for (std::size_t i = 0; i < together; ++i) sum += load_doubles(table + entries[i] + k, some);
+        store(sums + k, sum);
+      },
+      [&](std::size_t k) {
+        for (std::size_t i = 0; i < together; ++i) sums[k] += static_cast<double>(table[entries[i] + k]);
+      });
+}
+
 // sums_k = the sum of number k of all entries
 void sum_cells(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double* sums) {
   if (n == 2) {  // two sums that need not wait for each other
@@ -36,14 +51,12 @@ void sum_cells(const float* table, const std::size_t* entries, std::size_t count
     sums[1] = second;
     return;
   }
-  if (n > 4 * lanes) {  // an entry is many cache lines: each is read in one piece
+  if (n > 4 * lanes) {  // an entry is many cache lines: a few entries are read at once, each in one piece
+    constexpr std::size_t together = 8;
     std::fill_n(sums, whole_lanes<double>(n), 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const float* const entry = table + entries[i];
-      each_in_entry(
-          n, [&](std::size_t k, std::size_t some) { store(sums + k, load(sums + k) + load_doubles(entry + k, some)); },
-          [&](std::size_t k) { sums[k] += static_cast<double>(entry[k]); });
-    }
+    std::size_t i = 0;
+    for (; i + together <= count; i += together) add_entries<together>(table, entries + i, n, sums);
+    for (; i < count; ++i) add_entries<1>(table, entries + i, n, sums);
     return;
   }
   each_in_entry(
@@ -113,7 +126,7 @@ BUDGETRON_INLINE void some_uses(const float* table, const std::size_t* entries, 
 // use = sum_k m_k r_k + h m_k^2 of every entry, m_k = factor times its number k < n, in the order of k
 void uses_of_cells(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double factor,
                    const double* r, double h, double* uses) {
-  constexpr std::size_t together = 4;
+  constexpr std::size_t together = 8;
   std::size_t i = 0;
   for (; i + together <= count; i += together) some_uses<together>(table, entries + i, n, factor, r, h, uses + i);
   for (; i < count; ++i) some_uses<1>(table, entries + i, n, factor, r, h, uses + i);

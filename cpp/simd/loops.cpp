@@ -11,6 +11,7 @@
 #include "simd/coefficients.hpp"
 #include "simd/elementary.hpp"
 #include "simd/ferns.hpp"
+#include "simd/logits.hpp"
 #include "simd/merging.hpp"
 #include "simd/reductions.hpp"
 #include "simd/registers.hpp"
@@ -52,6 +53,19 @@ void laplacian(const double* r, Rate<double> gamma, std::size_t n, double* k) {
 void laplacian_single(const float* r, Rate<float> gamma, std::size_t n, double* k) {
   const SingleDecay decay(gamma);
   for (std::size_t i = 0; i < n; i += 2 * width) widen(k + i, decay(load_singles(r + i)));
+}
+
+// The sums over the lanes come last.
+double sum_of_exponentials(const double* v, double from, std::size_t n) {
+  Doubles sums{};
+  std::size_t i = 0;
+  for (; i + width <= n; i += width) sums += exponential(load(v + i) - from);
+  if (i < n) {
+    double rest[width];
+    std::fill(std::copy(v + i, v + n, rest), rest + width, -std::numeric_limits<double>::infinity());
+    sums += exponential(load(rest) - from);
+  }
+  return sum_of(sums);
 }
 
 void exponential_row(double* r, std::size_t n) {
@@ -170,30 +184,68 @@ void transpose_rows(const T* x, std::size_t columns, T* out, std::size_t out_str
 }
 
 // The sum runs over 4 x 8 lanes on every instruction set, whatever its register width.
-double dot(const double* a, const double* b, std::size_t n) {
+// sum_i a_i b_i. at(i) is a register of a, at(i, count) one of which only the first `count` lanes are there, which are
+// the last ones; without masks one(i) is a number.
+template <class At, class One>
+BUDGETRON_INLINE double sum_of_products(const double* b, std::size_t n, At at, One one) {
   constexpr std::size_t registers = lanes / width;
   Doubles sums[4][registers] = {};
   std::size_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes)
     for (std::size_t k = 0; k < 4; ++k)
       for (std::size_t g = 0; g < registers; ++g) {
-        const std::size_t at = i + k * lanes + g * width;
-        sums[k][g] = fused(load(a + at), load(b + at), sums[k][g]);
+        const std::size_t j = i + k * lanes + g * width;
+        sums[k][g] = fused(at(j, width), load(b + j), sums[k][g]);
       }
   for (; i + lanes <= n; i += lanes)
     for (std::size_t g = 0; g < registers; ++g)
-      sums[0][g] = fused(load(a + i + g * width), load(b + i + g * width), sums[0][g]);
+      sums[0][g] = fused(at(i + g * width, width), load(b + i + g * width), sums[0][g]);
   double sum[lanes];
-  for (std::size_t g = 0; g < registers; ++g)
-    store(sum + g * width, (sums[0][g] + sums[1][g]) + (sums[2][g] + sums[3][g]));
-  for (std::size_t lane = 0; i < n; ++i, ++lane) sum[lane] = fused(a[i], b[i], sum[lane]);
+  for (std::size_t g = 0; g < registers; ++g) {
+    Doubles total = (sums[0][g] + sums[1][g]) + (sums[2][g] + sums[3][g]);
+    if constexpr (has_masks)
+      if (i < n) total = fused(at(i, n - i), load(b + i, n - i), total);
+    store(sum + g * width, total);
+  }
+  if constexpr (!has_masks)
+    for (std::size_t lane = 0; i < n; ++i, ++lane) sum[lane] = fused(one(i), b[i], sum[lane]);
   return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+double dot(const double* a, const double* b, std::size_t n) {
+  return sum_of_products(
+      b, n, [&](std::size_t i, std::size_t count) { return count == width ? load(a + i) : load(a + i, count); },
+      [&](std::size_t i) { return a[i]; });
 }
 
 void add(double c, const double* x, double* y, std::size_t n) {
   std::size_t i = 0;
   for (; i + width <= n; i += width) store(y + i, fused(all(c), load(x + i), load(y + i)));
-  for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
+  if constexpr (has_masks) {
+    if (i < n) store(y + i, n - i, fused(all(c), load(x + i, n - i), load(y + i, n - i)));
+  } else {
+    for (; i < n; ++i) y[i] = fused(c, x[i], y[i]);
+  }
+}
+
+void add_and_multiply(const double* c, const double* x, double* const* rows, std::size_t count, std::size_t n,
+                      const double* z, double* out) {
+  for (std::size_t a = 0; a < count; ++a) {
+    double* const row = rows[a];
+    out[a] = sum_of_products(
+        z, n,
+        [&](std::size_t i, std::size_t some) {
+          if (some < width) {
+            const Doubles moved = fused(all(c[a]), load(x + i, some), load(row + i, some));
+            store(row + i, some, moved);
+            return moved;
+          }
+          const Doubles moved = fused(all(c[a]), load(x + i), load(row + i));
+          store(row + i, moved);
+          return moved;
+        },
+        [&](std::size_t i) { return row[i] = fused(c[a], x[i], row[i]); });
+  }
 }
 
 void add_single(float c, const float* x, float* y, std::size_t n) {
@@ -271,6 +323,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .laplacian = laplacian,
     .laplacian_single = laplacian_single,
     .exponential = exponential_row,
+    .sum_of_exponentials = sum_of_exponentials,
     .exponential_single = exponential_singles,
     .sine_cosine = sine_cosine_row,
     .sine_cosine_single = sine_cosine_singles,
@@ -278,6 +331,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .transpose = transpose_rows<double>,
     .transpose_single = transpose_rows<float>,
     .dot = dot,
+    .add_and_multiply = add_and_multiply,
     .add = add,
     .add_single = add_single,
     .add_squares = add_squares,
@@ -317,10 +371,13 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .upper_update = upper_update,
     .upper_multiply_update = upper_multiply_update,
     .fern_codes = fern_codes,
+    .count_up_to = count_up_to,
     .extents = extents,
     .sum_cells = sum_cells,
     .move_cells = move_cells,
     .uses_of_cells = uses_of_cells,
+    .means = means,
+    .logits = logits,
 };
 
 }  // namespace budgetron

@@ -85,6 +85,7 @@ struct Loops {
   void (*laplacian)(const double* r, Rate<double> gamma, std::size_t n, double* k);
   void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
+  double (*sum_of_exponentials)(const double* v, double from, std::size_t n);  // sum_i exp(v_i - from)
   void (*exponential_single)(float* r, std::size_t n);  // n: multiple of single_lanes; arguments up to 88
   // scale sin(r) and scale cos(r), to 3.5 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);
@@ -95,6 +96,9 @@ struct Loops {
   void (*transpose)(const double* x, std::size_t columns, double* out, std::size_t out_stride);
   void (*transpose_single)(const float* x, std::size_t columns, float* out, std::size_t out_stride);
   double (*dot)(const double* a, const double* b, std::size_t n);
+  // rows_a += c_a x, then out_a = <rows_a, z>, for rows of n numbers; the bits of `add` and `dot`.
+  void (*add_and_multiply)(const double* c, const double* x, double* const* rows, std::size_t count, std::size_t n,
+                           const double* z, double* out);
   // add: y += c x. add_squares: y += x^2. scale: y *= c.
   void (*add)(double c, const double* x, double* y, std::size_t n);
   void (*add_single)(float c, const float* x, float* y, std::size_t n);
@@ -178,6 +182,8 @@ struct Loops {
   // The cells of ferns, as in ferns.hpp; `members` is a multiple of the lane count.
   void (*fern_codes)(const double* x, const std::int32_t* columns, const double* thresholds, std::size_t members,
                      std::size_t depth, std::uint64_t* codes);
+  // How many of n numbers are not above `most`.
+  std::size_t (*count_up_to)(const double* v, double most, std::size_t n);
   // Of each column: its least and largest number, how many numbers are not NaN, and how many of these are not whole. A
   // number above 2^51 may count as either. Without numbers, the least is infinity.
   void (*extents)(const double* x, std::size_t rows, std::size_t columns, double* low, double* high, double* numbers,
@@ -188,6 +194,9 @@ struct Loops {
                      double z, double q, double drift, double prior, double most);
   void (*uses_of_cells)(const float* table, const std::size_t* entries, std::size_t count, std::size_t n, double factor,
                         const double* r, double h, double* uses);
+  // As in logits.hpp: the means over n classes of up to four rows of scores; a row centred, divided and clipped.
+  void (*means)(const double* f, std::size_t stride, std::size_t rows, std::size_t n, double* out);
+  void (*logits)(const double* f, double mean, double root, double most, std::size_t n, double* out);
 };
 
 // Buffers over support vectors are padded to a multiple of this many doubles.

@@ -117,6 +117,20 @@ BUDGETRON_INLINE Doubles load_doubles(const float* p, [[maybe_unused]] std::size
   return load_doubles(p);
 #endif
 }
+// The first `count` numbers at p, and 0 in the other lanes; and stores as many lanes. Only with masks.
+BUDGETRON_INLINE Doubles load([[maybe_unused]] const double* p, [[maybe_unused]] std::size_t count) {
+#if defined(__AVX512VL__)
+  return _mm512_maskz_loadu_pd(static_cast<__mmask8>(0xff >> (width - count)), p);
+#else
+  return Doubles{};
+#endif
+}
+BUDGETRON_INLINE void store([[maybe_unused]] double* p, [[maybe_unused]] std::size_t count,
+                            [[maybe_unused]] Doubles v) {
+#if defined(__AVX512VL__)
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>(0xff >> (width - count)), v);
+#endif
+}
 // Stores the first `count` lanes as floats.
 BUDGETRON_INLINE void store_singles(float* p, [[maybe_unused]] std::size_t count, Doubles v) {
 #if defined(__AVX512VL__)

@@ -135,6 +135,9 @@ class Threads {
   std::size_t started_ = 0;
 };
 
+// Of a block that threads learn together, at most.
+constexpr std::size_t rows_in_threads = 2048;
+
 // Calls use(first, last) for pieces of rows 0 .. rows, in as many threads as are allowed. A few rows are one piece.
 template <class Use>
 void in_pieces(std::size_t rows, Use use) {

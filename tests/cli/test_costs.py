@@ -88,10 +88,9 @@ def test_coverage(file, tmp_path, capsys):
     document = json.loads(called(capsys, "run", file, "--target", "y", "--coverage", "0.9", "--json").out)
     assert f"{document['covered']:.1%} of the last rows" in ended.err
     sets = [line.split("\t") for line in called(capsys, "predict", model, file, "--cover").out.splitlines()]
-    assert len(sets) == 500
-    assert all(0 < len(labels) <= 2 and set(labels) <= {"fraud", "ok"} for labels in sets)
+    assert {size for size, *_ in sets} == {"0", "1"}
     expected = [
-        labels.tolist()
+        [str(len(labels)), *labels]
         for labels in budgetron.load(model).predict_set(
             [
                 {"a": float(a), "b": float(b)}

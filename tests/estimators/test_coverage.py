@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from budgetron import Gaussian, OnlineClassifier, OnlineRegressor, auto, load, ogd, rbp
+from budgetron.model.conformal import Conformal
 from tests.helpers.cases import each
+from tests.references import conformal as reference
 
 
 def labelled(n=1500, seed=0):
@@ -32,6 +34,45 @@ def parts(n, cut):
     return [slice(i, min(n, i + cut)) for i in range(0, n, cut)]
 
 
+def noted(misfits, coverage):
+    """The limits before each row."""
+    known, found = Conformal(coverage), []
+    for misfit in misfits:
+        found.append(known.limit)
+        known.add(np.array([misfit]))
+    return np.array(found)
+
+
+def streams_of_misfits():
+    random = np.random.default_rng(0)
+    n = 3000
+    alike = np.abs(random.normal(size=n))
+    yield "of one kind", alike
+    yield "a drift", alike * np.where(np.arange(n) < 1500, 1, 100)
+    yield "in turns", alike * np.where(np.arange(n) // 400 % 2, 20, 1)
+    yield "growing", alike * np.exp(np.arange(n) / 100)
+    yield "sure, then not", np.where(np.arange(n) < 1500, 0, alike)
+    yield "labels that come", np.where(random.random(n) < 0.05, np.inf, np.minimum(alike / 4, 1))
+
+
+@each("coverage", [0.05, 0.5, 0.9, 0.99])
+def test_limits_follow_the_equations(coverage):
+    for name, misfits in streams_of_misfits():
+        expected = reference.limits(misfits, coverage)
+        np.testing.assert_allclose(noted(misfits, coverage), expected, rtol=1e-12, err_msg=name)
+
+
+@each("coverage", [0.5, 0.9, 0.98])
+def test_every_window_is_covered_as_asked(coverage):
+    """Also of misfits that come in turns, which a small step is too slow for; and no limit is infinite."""
+    for name, misfits in streams_of_misfits():
+        limits = noted(misfits, coverage)[20:]
+        inside = misfits[20:] <= limits
+        for start in range(0 if name != "sure, then not" else 1480, len(inside) - 1000, 250):
+            assert abs(inside[start : start + 1000].mean() - coverage) < 0.025, (name, start)
+        assert np.isfinite(limits).all() or name == "labels that come"
+
+
 @each("coverage", [0.8, 0.9])
 def test_sets_cover(coverage):
     X, y = labelled(3000)
@@ -48,16 +89,39 @@ def test_sets_cover(coverage):
     assert model.covered_ == pytest.approx(coverage, abs=0.03)
 
 
-def test_the_share_covered_is_that_of_the_sets():
-    """Also where the model is right more often than asked: the most probable label is in every set."""
+def test_a_set_may_be_empty():
+    """Where the model is right more often than asked: so the coverage is as asked, and covered_ says it."""
     X, y = labelled(2400)
     y = np.where(X[:, 0] > 0, "a", "b")
-    model, inside = OnlineClassifier(auto(10), random_state=0, coverage=0.8), []
+    model, inside, sizes = OnlineClassifier(auto(10), random_state=0, coverage=0.8), [], []
     for x, label in zip(X, y, strict=True):
         if model.__sklearn_is_fitted__():
-            inside.append(label in model.predict_set([x])[0])
+            [labels] = model.predict_set([x])
+            inside.append(label in labels)
+            sizes.append(len(labels))
         model.partial_fit([x], [label])
-    assert model.covered_ == np.mean(inside[-500:]) > 0.95
+    assert model.covered_ == np.mean(inside[-500:]) == pytest.approx(0.8, abs=0.02)
+    assert set(sizes[-500:]) == {0, 1}
+    assert labels.dtype == model.classes_.dtype
+
+
+def test_labels_that_no_set_could_have_are_not_covered():
+    """A new label in every row: sets have all labels that are known, and never that of the row."""
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    model = OnlineClassifier(auto(5), random_state=0, coverage=0.9)
+    for i in range(60):
+        model.partial_fit(X[i : i + 1], [i])
+    assert model.covered_ == 0
+    assert len(model.predict_set(X[:1])[0]) == 60
+
+
+def test_a_label_without_doubt_is_in_its_set():
+    """One class so far: its probability is 1, whatever share may be left out."""
+    model = OnlineClassifier(auto(5), random_state=0, coverage=0.5)
+    model.partial_fit(np.random.default_rng(0).normal(size=(1200, 1)), np.full(1200, "a"))
+    assert [labels.tolist() for labels in model.predict_set([[0.0], [99.0]])] == [["a"], ["a"]]
+    assert model.covered_ == 1
+    assert model.partial_fit([[0.0]], ["b"]).covered_ == 499 / 500
 
 
 def test_sets_need_probabilities():
@@ -143,7 +207,7 @@ def test_records_and_labels_that_come():
     for row, label in zip(rows, y, strict=True):
         other.learn_one(row, label)
     assert one.fitted_.conformal.state()[1].tolist() == other.fitted_.conformal.state()[1].tolist()
-    assert one.fitted_.conformal.state()[1][50, 0] == 1.0
+    assert one.fitted_.conformal.state()[1][50, 0] == np.inf
 
 
 def test_without_it_nothing_changes(tmp_path):
@@ -153,6 +217,30 @@ def test_without_it_nothing_changes(tmp_path):
     assert b"coverage" not in (tmp_path / "model").read_bytes()
     with pytest.raises(AttributeError, match=r"predict_set needs misfits.*coverage=0.9"):
         model.predict_set(X)
+
+
+@each(
+    "level, rows",
+    [
+        ([np.nan], [[0.5, 1]]),
+        ([-1e308], [[0.5, 1]]),
+        ([0.9, 0.9], [[0.5, 1]]),
+        ([0.9], [[-0.5, 1]]),
+        ([0.9], [[np.nan, 1]]),
+        ([0.9], [[0.5, 2]]),
+        ([0.9], [[0.5, 1]] * 501),
+    ],
+)
+def test_forged_misfits_are_refused(level, rows):
+    with pytest.raises(ValueError, match="its misfits have"):
+        Conformal.restored(0.9, np.array(level), np.array(rows, dtype=float))
+
+
+def test_a_forged_level_and_huge_misfits_do_no_harm():
+    known = Conformal.restored(0.9, np.array([1e308]), np.array([[1e300, 1.0]] * 500))
+    assert known.limit == np.inf
+    known.add(np.array([1.0, np.inf, 0.0]))
+    assert known.limit == np.inf
 
 
 @each("coverage", [0, 1, 2.0, "x", np.nan])

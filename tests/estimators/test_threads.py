@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from budgetron import Gaussian, OneByOne, OnlineClassifier, OnlineRegressor, load, ogd, perceptron
+from budgetron import Gaussian, OneByOne, OnlineClassifier, OnlineRegressor, auto, load, ogd, perceptron
 from tests.helpers import forked
 from tests.helpers.members import bits, data, estimator, start
 
@@ -71,6 +71,18 @@ def test_a_failing_fit_beside_a_good_one(trials):
         model = estimator("binary", "rbp")
         at_once(partial(model.fit, X, y), partial(fail, model))
         assert bits(model) == bits(estimator("binary", "rbp").fit(X, y))
+
+
+@often
+def test_checks_beside_a_first_fit(trials):
+    """A first ``fit`` adds an attribute while another thread looks at them; many make that likely."""
+    X, y = data("binary", 60)
+    for _ in range(trials):
+        model = estimator("binary", "rbp")
+        vars(model).update({f"other{i}": i for i in range(1000)})
+        at_once(
+            partial(model.fit, X, y), lambda model=model: [model.__sklearn_tags__() for _ in range(100)]
+        )
 
 
 @often
@@ -141,6 +153,14 @@ def test_views_share_nothing_but_the_state():
     )
     assert before.classes_.tolist() == fitted.labels.classes.tolist() == [0, 1]
     assert model.classes_.tolist() == ["x", "y"]
+
+
+def test_the_default_is_saved_in_two_threads_at_once():
+    """The thread sanitizer says whether saving writes what both read."""
+    X, y = data("regression", 60)
+    model = OnlineRegressor(auto(6), random_state=0).fit(X, y)
+    one, other = at_once(*(lambda: bits(model) for _ in range(2)))
+    assert one == other
 
 
 # ---- forks

@@ -16,6 +16,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from multiprocessing import forkserver
+from multiprocessing.util import _exit_function
 from pathlib import Path
 
 import httpx
@@ -56,10 +57,17 @@ def forks():
 
 @functools.cache
 def own_folder():
-    """A folder of this process, which is removed when it ends."""
+    """A folder of this process, which is removed when it ends, or by `tidy`."""
     made = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, made)
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
     return Path(made)
+
+
+def tidy():
+    """Do now what is done when the process ends: before that, someone looks for files that are left."""
+    _exit_function()  # multiprocessing has a folder too
+    if own_folder.cache_info().currsize:
+        shutil.rmtree(own_folder())
 
 
 def _serve(argv, messages, faults, file_bytes, files):

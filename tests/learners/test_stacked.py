@@ -123,6 +123,46 @@ def test_trajectories(task, names, weighted, long):
         assert_close(model.predict(probes, return_std=True)[1], [oracle.deviation(x) for x in probes])
 
 
+def of_many_classes(n, classes):
+    """Rows around a centre for each class, two of a class in a row."""
+    rng = np.random.default_rng(3)
+    y = np.resize(rng.permutation(classes), n // 2).repeat(2)
+    return rng.normal(size=(classes, 5))[y] + 0.1 * rng.normal(size=(n, 5)), y
+
+
+def stack_of_two():
+    return Stacked(Mapped(FEATURES, Kalman(2.0, 0.001)), rbp(Gaussian(GAMMA), budget=15), drift=0.001)
+
+
+def test_biases_of_many_classes_have_a_variance_each():
+    classes = 300
+    X, y = of_many_classes(120, classes)
+    task, kernel, seed = ("labels", classes), step.gaussian(GAMMA), seed_of_part(SEED, 1)
+    experts = [
+        reference.Kalman(Z, task, 2.0, 0.001),
+        kernelized.rbp(kernel, step.multiclass(classes), budget=15, seed=seed),
+    ]
+    oracle = reference.Stacked(experts, task, drift=0.001, logits=[True, False])
+    model = OnlineClassifier(stack_of_two(), random_state=SEED)
+    model.partial_fit(X[:1], y[:1], classes=range(classes)).partial_fit(X[1:], y[1:])
+    trajectory(oracle, X, y)
+    assert_same_filter(model, oracle)
+    assert_close(model.decision_function(X), [oracle.score(x) for x in X])
+
+
+@each("cuts", [[500], [1, 7, 300, 301, 499], range(1, 500, 8)], ids=["one", "some", "many"])
+def test_classes_may_become_many_in_any_call(cuts):
+    X, y = of_many_classes(700, 400)
+    whole = OnlineClassifier(stack_of_two(), random_state=SEED).partial_fit(X, y)
+    model = OnlineClassifier(stack_of_two(), random_state=SEED)
+    assert len(whole.classes_) > 256
+    for part in np.split(np.arange(700), cuts):
+        model = pickle.loads(pickle.dumps(model.partial_fit(X[part], y[part])))
+    assert np.array_equal(model.classes_, whole.classes_)
+    state, other = (each_model.fitted_.model.state() for each_model in (model, whole))
+    assert all(np.array_equal(state[name], other[name]) for name in other)
+
+
 @pytest.mark.parametrize("task", OUTPUTS)
 @pytest.mark.parametrize(
     "parameters", [{"prior": 1.0}, {"drift": 0.0}, {"prior": 0.01, "drift": 0.01}], ids=repr

@@ -9,6 +9,7 @@ from budgetron import (
     AdaGrad,
     CoinBetting,
     Gaussian,
+    Identity,
     Kalman,
     Mapped,
     Nystrom,
@@ -102,6 +103,25 @@ def test_models_with_labels_in_other_orders_merge_or_are_refused_by_name(task, l
         return
     assert model.classes_.tolist() == np.unique(y).tolist()
     model.partial_fit(X, y)
+
+
+def test_the_labels_of_stacks_for_many_classes():
+    """Their filter has a variance for each bias."""
+    rng, classes = np.random.default_rng(0), 300
+    centres, y = rng.normal(size=(classes, 3)), np.arange(2000) % classes
+    X, parts = centres[y] + 0.01 * rng.normal(size=(len(y), 3)), []
+    learner = Stacked(Mapped(F, Kalman()), Mapped(Identity(), Kalman()))
+    for order in (np.arange(1000), np.arange(1000, 2000)[::-1]):
+        model = OnlineClassifier(learner, random_state=0)
+        parts.append(model.partial_fit(X[order], y[order], classes=range(classes)))
+    places = rng.permutation(classes)
+    model = parts[1].fitted_.model
+    moved = model.reordered(places)
+    for each_model, codes in ((model, y), (moved, places[y])):
+        each_model.learn(X[:80], codes[:80].astype(float))
+    assert difference(model, moved, X[:80], places) < 1e-9
+    merged = merge(parts)
+    assert merged.partial_fit(X, y).score(X, y) > max(part.score(X, y) for part in parts) - 0.05
 
 
 @each("learner", LEARNERS, ids=repr)

@@ -73,6 +73,8 @@ void kernels() {
   auto exponents = numbers<double>(n, -750, 709, 5);
   loops->exponential(exponents.data(), n);
   print("exponential", exponents);
+  const auto logits = numbers<double>(n - 3, -20, 8, 5);
+  print("sum of exponentials", std::vector<double>{loops->sum_of_exponentials(logits.data(), 2.5, logits.size())});
   auto exponents_single = numbers<float>(n, -110, 88, 5);
   loops->exponential_single(exponents_single.data(), n);
   print("exponential single", exponents_single);
@@ -107,6 +109,11 @@ void vectors() {
   loops->multiply(b.data(), y.data(), n);
   loops->scale(1.1, y.data(), n);
   print("add, multiply, scale", y);
+  double* rows[] = {y.data(), y.data() + n / 2};
+  double of_rows[2];
+  loops->add_and_multiply(a.data(), b.data(), rows, 2, n / 2, a.data(), of_rows);
+  print("add and multiply", y);
+  print("products of moved rows", std::vector<double>(of_rows, of_rows + 2));
   std::vector<double> out(padded);
   print("by width: roots", std::vector<double>{loops->geometric_means(b.data(), y.data(), padded, out.data())});
   print("least", std::vector<double>{loops->least(a.data(), n)});
@@ -191,6 +198,13 @@ void cells() {
     loops->uses_of_cells(table.data(), entries.data(), count, n, 0.3, steps.data(), 0.1, uses.data());
     print("uses of cells", uses);
   }
+  const auto scores = numbers<double>(4 * 39, -30, 30, 23);
+  std::vector<double> means(4), logits(39);
+  loops->means(scores.data(), 39, 4, 37, means.data());
+  loops->logits(scores.data(), means[1], 3, 8, 39, logits.data());
+  print("means", means);
+  print("logits", logits);
+  print("up to", std::vector<double>{static_cast<double>(loops->count_up_to(scores.data(), 1, 39))});
   constexpr std::size_t rows = 20, columns = 29;
   const auto x = numbers<double>(rows * columns, -2, 3, 22);
   std::vector<double> low(columns), high(columns), present(columns), fractions(columns);

@@ -186,3 +186,36 @@ def test_pairs_of_words_have_a_slot_if_they_belong_together():
     own = usual(texts, 512)
     assert "credit card" in own
     assert len([word for word in own if " " in word]) < 4
+
+
+def test_new_words_get_slots_along_the_stream():
+    """While there are free ones; a row that is not learned gives none, and does not see later words."""
+    draw = random.Random(1)
+    texts = [" ".join(f"word{draw.randrange(5 + i)}" for _ in range(9)) for i in range(300)]
+    learned = np.array([i % 3 > 0 for i in range(300)])
+    rows = [{"c": text} for text in texts]
+    whole = Encoder(words=256).build()
+    X, _ = whole.encode(from_dicts(rows), learned=learned)
+    own = whole.kinds["c"].usual
+    assert len(own) == 192
+    assert len(set(own)) == len(own)
+    for size in (1, 7, 100):
+        parts = Encoder(words=256).build()
+        for i in range(0, 300, size):
+            part, _ = parts.encode(from_dicts(rows[i : i + size]), learned=learned[i : i + size])
+            np.testing.assert_array_equal(part, X[i : i + size, : part.shape[1]])
+        assert parts.state() == whole.state()
+
+
+def test_a_copy_gets_words_of_its_own():
+    encoding = encoded([f"the {i} of all my words {i % 3}" for i in range(30)])
+    state = encoding.state()
+    encoding.copy().encode(from_dicts([{"c": "some words that were never there"}]))
+    assert encoding.state() == state
+
+
+def test_numbers_in_groups_are_identifiers():
+    draw = random.Random(0)
+    phones = [f"+1 555 {draw.randrange(1000, 10000)} {draw.randrange(1000, 10000)}" for _ in range(100)]
+    assert encoded(phones).lines() == ["c: identifier (left out), 100 of the first 100"]
+    assert encoded([f"({i % 3}) 12 of 40" for i in range(100)]).kinds["c"].kind == "category"

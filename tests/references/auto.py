@@ -302,6 +302,8 @@ class Stacked:
         self.loss_sums, self.weights = np.zeros(n), 0.0
         self.w, self.b = np.full(n, 1 / n), np.zeros(outputs(task) if task[0] == "labels" else 0)
         self.P = start * np.eye(n + len(self.b))
+        block = np.arange(len(self.P)) < (n if len(self.b) > 256 else len(self.P))  # with covariances
+        self.kept = np.outer(block, block) | np.eye(len(self.P), dtype=bool)
         self.missed = 0.0  # of targets: the sum of c e^2 r / (r + S)
         self.noise: Noise | None = None  # of targets
         self.calibration = Calibration(start, drift, floor)  # of labels
@@ -375,7 +377,7 @@ class Stacked:
             g, h = self.P @ v, p / max(1 - p, 1e-12)
             step = weight * g / (1 + weight * max(h, self.floor) * (v @ g))
             self.w, self.b = self.w + step[: len(self.w)], self.b + step[len(self.w) :]
-            self.P = observed(self.P, v, weight * h, self.drift, self.start)
+            self.P = np.where(self.kept, observed(self.P, v, weight * h, self.drift, self.start), 0.0)
         self.loss_sums, self.weights = self.loss_sums + weight * losses, self.weights + weight
         self.squares, self.rows = self.squares + (self.scores(x) ** 2).mean(axis=1), self.rows + 1
         for member in self.members:

@@ -10,7 +10,7 @@ import asyncio
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import uvicorn
@@ -20,6 +20,7 @@ from budgetron.parts.kernels import Gaussian
 from budgetron.serve.app import configured
 from budgetron.serve.limits import Limits
 from budgetron.serve.models import Models
+from budgetron.serve.problems import Problem
 from budgetron.serve.service import Service
 from budgetron.serve.settings import Settings
 from budgetron.serve.tokens import Tokens
@@ -37,6 +38,30 @@ def until(check, seconds=30.0):
     while not check():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@contextmanager
+def held(model):
+    """The writer of a model waits until the end: what is sent meanwhile is one group."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def change():
+        begun.set()
+        go_on.wait(30)
+        raise Problem("not-found", "it only waits.")
+
+    def wait():
+        with suppress(Problem):
+            model.changed(change)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert begun.wait(30)
+    try:
+        yield
+    finally:
+        go_on.set()
+        waiting.join()
 
 
 class Server(uvicorn.Server):

@@ -1,9 +1,9 @@
 """Models that learn the same rows beside another one, and how they compare."""
 
 import json
+import re
 import sqlite3
 import threading
-from contextlib import suppress
 from functools import partial
 
 import httpx
@@ -15,12 +15,11 @@ from budgetron import OnlineClassifier, Standardised, algorithms, model_files
 from budgetron.client import Client
 from budgetron.estimators.online import progressive
 from budgetron.parts.kernels import Gaussian
-from budgetron.serve import changes, comparison, routes, settings
-from budgetron.serve.problems import Problem
+from budgetron.serve import changes, comparison, settings
 from budgetron.serve.sequential import ALPHA, RATE, SCALE, Sequential, log_evidence, relative
 from tests.helpers.command import called
 from tests.helpers.served import offline_history
-from tests.serve.conftest import SMALL, learn, until
+from tests.serve.conftest import SMALL, held, learn, until
 from tests.serve.test_lifecycle import A, B, C, bits, made, refused, roll_back, snapshot
 from tests.serve.test_replica import following
 
@@ -149,46 +148,139 @@ def test_the_one_that_is_asked_must_take_the_rows_too(inside):
         assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B), rbp(A, B))
 
 
+class Waiting(threading.Thread):
+    """A request that waits for the writer; `answer` waits for it."""
+
+    def __init__(self, client, *request, json=None):
+        super().__init__()
+        self.client, self.request, self.json = client, request, json
+        queue = client.service.models.get("default").writer._queue
+        before = len(queue)
+        self.start()
+        until(lambda: len(queue) > before)
+
+    def run(self):
+        with httpx.Client(base_url=self.client.base_url, timeout=60) as own:
+            self.answered = own.request(*self.request, json=self.json)
+
+    @property
+    def answer(self):
+        self.join(60)
+        return self.answered
+
+
 def test_a_group_in_which_the_one_asked_refuses_is_learned_without_that_request(inside):
-    """What waits is one group; the writer is held until all of it waits."""
     with inside(learner=Standardised(SMALL)) as client:
         challenge(client).raise_for_status()
         learn(client, A)
-        model = client.service.models.get("default")
-        held, go_on = threading.Event(), threading.Event()
-
-        def change():
-            held.set()
-            go_on.wait(30)
-            raise Problem("not-found", "it only waits.")
-
-        waiting = threading.Thread(target=suppressed(Problem), args=(lambda: model.changed(change),))
-        waiting.start()
-        held.wait(30)
-        answers, sent = {}, [("default", B), ("beside", GAP), ("beside", C)]
-
-        def send(name, rows):
-            with httpx.Client(base_url=client.base_url, timeout=60) as own:
-                answers[name, len(rows)] = own.post(f"/v1/models/{name}/learn", json=rows).status_code
-
-        threads = []
-        for i, (name, rows) in enumerate(sent, 1):
-            threads.append(threading.Thread(target=send, args=(name, rows)))
-            threads[-1].start()
-            until(lambda: model.work.queued_rows >= sum(len(r) for _, r in sent[:i]))  # noqa: B023
-        go_on.set()
-        for thread in (waiting, *threads):
-            thread.join(60)
-        assert answers == {("default", 4): 200, ("beside", 1): 422, ("beside", 4): 200}
+        with held(client.service.models.get("default")):
+            sent = [("default", B), ("beside", GAP), ("beside", C)]
+            asked = [Waiting(client, "POST", f"/v1/models/{name}/learn", json=rows) for name, rows in sent]
+        assert [each.answer.status_code for each in asked] == [200, 422, 200]
         assert (bits(client), bits(client, BESIDE)) == (after(client.folder, A, B, C), rbp(A, B, C))
 
 
-def suppressed(kind):
-    def call(function):
-        with suppress(kind):
-            function()
+@pytest.mark.parametrize("gone", [True, False])
+def test_requests_that_wait_for_a_challenger_that_goes_or_gets_another_name(inside, gone):
+    with inside(group_rows=1) as client:  # what comes later is learned later
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        model, one = client.service.models.get("default"), {"x": A[0]["x"]}
+        [number] = client.post(f"{BESIDE}/predict?keep=1", json=one).json()["ids"]
+        change = ("DELETE", BESIDE) if gone else ("POST", f"{BESIDE}/rename")
+        with held(model):
+            asked = [
+                Waiting(client, "POST", f"{BESIDE}/learn", json=B),
+                Waiting(client, "POST", f"{BESIDE}/predict?id=own", json=one),
+                Waiting(client, "POST", f"{BESIDE}/label", json={"id": number, "y": "no"}),
+            ]
+            changed = Waiting(client, *change, json=None if gone else {"to": "better"})
+            model.writer._queue.rotate()  # the change comes first
+        assert changed.answer.status_code == 200
+        if gone:
+            assert [refused(each.answer) for each in asked] == [(404, "not-found")] * 3
+            assert client.get("/v1/model").json()["version"] == 6
+            assert client.get("/v1/retention").json()["rows"] == 1
+        else:
+            assert [each.answer.status_code for each in asked] == [200] * 3
+            expected = beside()
+            expected.partial_fit([row["x"] for row in A], [row["y"] for row in A])
+            wanted = expected.progressive_predict([row["x"] for row in B], [row["y"] for row in B])
+            assert asked[0].answer.json()["predictions"] == wanted.tolist()
+            assert bits(client, "/v1/models/better") == rbp(A, B, [one | {"y": "no"}])
 
-    return call
+
+def late(client, *names):
+    """Labels that came later, and mistakes, as models count them."""
+    counts = [client.get(f"/v1/models/{name}/model").json()["metrics"]["late"] for name in names]
+    return [(each["rows"], each["mistakes"]) for each in counts]
+
+
+def test_a_late_label_counts_for_the_model_that_predicted(inside):
+    def predict(name, own):
+        found = client.post(f"/v1/models/{name}/predict?id={own}", json={"x": A[0]["x"]})
+        return found.raise_for_status().json()["predictions"][0]
+
+    def label(name, *pairs):
+        body = [{"id": own, "y": y} for own, y in pairs]
+        client.post(f"/v1/models/{name}/label", json=body).raise_for_status()
+
+    with inside() as client:
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        challenge(client, "third", replay=True).raise_for_status()
+        client.put("/v1/aliases/champion", json={"model": "default"}).raise_for_status()
+        said = {own: predict("champion", own) for own in ("a", "b", "c")}
+        client.put("/v1/aliases/champion", json={"model": "beside"}).raise_for_status()
+        said |= {own: predict("champion", own) for own in ("d", "e")}
+        predict("third", "f")
+        label("champion", ("a", "?"), ("d", said["d"]))
+        assert late(client, "default", "beside", "third") == [(1, 1), (1, 0), (0, 0)]
+        client.delete("/v1/aliases/champion").raise_for_status()
+        client.post(f"{BESIDE}/rename", json={"to": "new"}).raise_for_status()
+        client.delete("/v1/models/third").raise_for_status()
+        challenge(client, "third", replay=True).raise_for_status()  # another one of that name
+        label("default", ("e", said["e"]), ("f", "?"))
+        assert late(client, "default", "new", "third") == [(1, 1), (2, 0), (0, 0)]
+        assert client.get("/v1/retention").json()["rows"] == 2
+    with inside() as client:
+        label("third", ("b", said["b"]))
+        assert late(client, "default", "new", "third") == [(2, 1), (2, 0), (0, 0)]
+
+
+def test_a_late_label_counts_for_no_branch_that_was_left(inside):
+    def predicted(own):
+        for name in ("default", "beside"):
+            path = f"/v1/models/{name}/predict?id={own}-{name}"
+            client.post(path, json={"x": A[0]["x"]}).raise_for_status()
+
+    def counted(own):
+        body = [{"id": f"{own}-{name}", "y": "no"} for name in ("default", "beside")]
+        client.post("/v1/label", json=body).raise_for_status()
+        return [rows for rows, _ in late(client, "default", "beside")]
+
+    with inside() as client:
+        learn(client, A)
+        challenge(client, replay=True).raise_for_status()
+        for own in ("trunk", "trunk too", "trunk at last"):
+            predicted(own)
+        version = snapshot(client)
+        learn(client, B)
+        for own in ("left", "left too"):
+            predicted(own)
+        roll_back(client, to=version, replay=True).raise_for_status()
+        predicted("new")
+        assert counted("left") == [0, 0]
+        assert counted("trunk") == [1, 1]
+        again = snapshot(client)
+        assert counted("new") == [2, 2]
+        roll_back(client, to=again).raise_for_status()
+    with inside() as client:
+        assert counted("left too") == [1, 1]
+        assert counted("trunk too") == [2, 2]
+        client.post("/v1/reset").raise_for_status()
+        learn(client, B)
+        assert counted("trunk at last") == [0, 0]
 
 
 def test_labels_that_come_later_and_retries(inside):
@@ -201,8 +293,7 @@ def test_labels_that_come_later_and_retries(inside):
         assert client.post("/v1/learn", json=C, headers=headers).content == first.content
         ids = client.post(f"{BESIDE}/predict?keep=1", json={"x": A[0]["x"]}).json()["ids"]
         client.post(f"{BESIDE}/label", json={"id": ids[0], "y": "no"}).raise_for_status()
-        late = [client.get(f"{p}/model").json()["metrics"]["late"]["rows"] for p in ("/v1", BESIDE)]
-        assert late == [0, 1]
+        assert [rows for rows, _ in late(client, "default", "beside")] == [0, 1]
         row = [{"x": A[0]["x"], "y": "no"}]
         assert bits(client, BESIDE) == rbp(B, C, row)
         assert bits(client) == after(client.folder, A, B, C, row)
@@ -323,34 +414,64 @@ def test_a_roll_back_finds_challengers_by_their_names_of_then(inside, tmp_path):
         assert bits(client, "/v1/models/other") == then
 
 
-def test_changes_that_wait_for_a_replay_keep_nobody_else_waiting(inside, monkeypatch):
+@pytest.mark.parametrize("what", ["challenge", "roll back"])
+def test_changes_of_other_models_do_not_wait_for_a_replay(inside, monkeypatch, what):
     begun, go_on = threading.Event(), threading.Event()
     replayed = changes._replayed
 
     def slow(*args, **more):
-        begun.set()
-        assert go_on.wait(60)
+        if args[2].replay:
+            begun.set()
+            assert go_on.wait(60)
         return replayed(*args, **more)
 
     monkeypatch.setattr(changes, "_replayed", slow)
     with inside() as client:
+        made(client, "a", "b")
         learn(client, A)
-        waiting = [threading.Thread(target=challenge, args=(client,), kwargs={"replay": True})]
+        learn(client, B, "/v1/models/b/learn")
+        challenge(client, "beside-b", path="/v1/models/b").raise_for_status()
+        version = snapshot(client)
+        learn(client, B)
+        change = partial(challenge, client, replay=True)
+        if what == "roll back":
+            change = partial(roll_back, client, to=version, replay=True)
+        waiting = [threading.Thread(target=change)]
         waiting[0].start()
-        assert begun.wait(60)
-        body = {"model": "default"}
-        for i in range(40):  # more than there are threads
-            alias = partial(client.put, f"/v1/aliases/a{i}", json=body)
-            waiting.append(threading.Thread(target=alias))
-            waiting[-1].start()
         try:
-            until(lambda: routes.CHANGES._work_queue.qsize() > 30)
-            assert client.get("/v1/model", timeout=20).json()["version"] == len(A)
+            assert begun.wait(60)
+            for _ in range(10):  # these wait for their model
+                waiting.append(threading.Thread(target=client.post, args=("/v1/freeze",)))
+                waiting[-1].start()
+            for method, path, body in OF_OTHERS:
+                answer = client.request(method, f"/v1/{path}", json=body, timeout=20)
+                assert answer.status_code in (200, 201), path
+            assert client.get("/v1/model").json()["version"] == len(A + B)
+            if what == "challenge":
+                assert refused(client.put("/v1/models/beside", json={})) == (503, "busy")
+                assert refused(client.get("/v1/models/beside/model")) == (503, "busy")
+                assert refused(challenge(client, "another")) == (503, "busy")
         finally:
             go_on.set()
             for thread in waiting:
                 thread.join()
-        assert len(client.get("/v1/aliases").json()["aliases"]) == 40
+        assert client.get("/v1/aliases").json()["aliases"] == {"champion": "default", "old": "b-2"}
+
+
+OF_OTHERS = [
+    ("PUT", "aliases/champion", {"model": "default"}),  # a name is changed at once
+    ("PUT", "aliases/old", {"model": "b"}),
+    ("POST", "models/b/freeze", None),
+    ("POST", "models/b/thaw", None),
+    ("POST", "models/b/snapshot", None),
+    ("POST", "models/beside-b/rename", {"to": "beside-b2"}),
+    ("POST", "models/b/rename", {"to": "b-2"}),
+    ("PUT", "models/b-2/retention", {"rows": 5}),
+    ("PUT", "models/b-2/challengers/more", RBP | {"replay": False}),
+    ("POST", "models/b-2/reset", None),
+    ("DELETE", "models/a", None),
+    ("PUT", "models/new", {}),
+]
 
 
 def test_a_challenger_decides_as_the_model_beside_it(inside):
@@ -376,7 +497,7 @@ def test_a_service_that_ended_while_it_renamed_a_challenger(inside):
         challenge(client).raise_for_status()
         client.put("/v1/aliases/champion", json={"model": "beside"}).raise_for_status()
         client.post(f"{BESIDE}/rename", json={"to": "better"}).raise_for_status()
-        client.service.models._aliases.write({"champion": "beside"}, ("beside", "better"))
+        client.service.models._aliases.write({"champion": "beside"}, {"beside": "better"})
     with inside() as client:
         assert client.get("/v1/aliases").json() == {"aliases": {"champion": "better"}}
 
@@ -646,6 +767,47 @@ def test_relative_differences_of_errors():
 
 
 # ---- client and command
+
+
+SERIES = re.compile(r'(budgetron_\w+)((?:\{(?:\w+="(?:[^"\\\n]|\\[\\n"])*",?)+\})?) \S+')
+
+
+def series(text):
+    """The series of /metrics: names with labels. Each once, under its type, and with those of its name."""
+    kinds, found, name = {}, [], None
+    for line in text.splitlines():
+        if line.startswith("# TYPE"):
+            *_, name, kind = line.split(" ")
+            assert name not in kinds
+            kinds[name] = kind
+        elif not line.startswith("# HELP budgetron_"):
+            metric, labels = SERIES.fullmatch(line).groups()
+            parts = [metric, re.sub("_(bucket|sum|count)$", "", metric)]
+            assert name == parts[kinds[name] == "histogram"]
+            found.append(metric + labels)
+    assert len(set(found)) == len(found)
+    assert len(re.findall("# HELP", text)) == len(kinds)
+    return set(found)
+
+
+def test_metrics_have_what_challengers_share_once(inside):
+    own = ["rows_learned_total", "mistakes_total", "error_window", "support_vectors", "model_bytes"]
+    shared = ["queue_rows", "queue_bytes", "log_bytes", "kept_rows", "kept_dropped_total", "learning"]
+    shared += ["snapshot_age_seconds", "commit_seconds_count"]
+    odd = [{"x": {"a": i / 9, "b": 0.5}, "y": 'a "b"\\\n{c="d"} 1' if i == 9 else "no"} for i in range(30)]
+    with inside() as client:
+        learn(client, A)
+        challenge(client).raise_for_status()
+        learn(client, B)
+        learn(client, odd)
+        client.post(f"{BESIDE}/predict", json={"x": A[0]["x"]}).raise_for_status()
+        text = client.get("/metrics").text
+        found = series(text)
+        for name in own + shared:
+            assert f'budgetron_{name}{{model="default"}}' in found
+            assert (f'budgetron_{name}{{model="beside"}}' in found) == (name in own)
+        assert f'budgetron_rows_learned_total{{model="beside"}} {len(B) + len(odd)}\n' in text
+        assert any(each.startswith('budgetron_class_recall{model="beside"') for each in found)
 
 
 def test_by_the_client_and_the_command(inside, capsys):

@@ -17,7 +17,10 @@ from budgetron.client import Client, ServiceError
 from budgetron.serve import archive, settings
 from budgetron.serve.archive import Archive, Kept
 from budgetron.serve.limits import Limits
+from budgetron.serve.problems import Problem
+from budgetron.serve.retention import Wanted
 from budgetron.serve.tokens import Tokens, _digest
+from budgetron.serve.webhooks import Webhook
 from tests.helpers.command import called
 from tests.helpers.served import SMALL, bodies, offline_history, offline_models, served
 from tests.serve.conftest import ROWS, learn, until
@@ -25,6 +28,7 @@ from tests.serve.test_replica import following
 
 FOGD = {"components": 10, "kernel": {"type": "Gaussian", "gamma": 0.5}}
 A, B, C = ROWS[:4], ROWS[4:8], ROWS[8:]
+EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z"
 
 
 def bits(client, path="/v1"):
@@ -166,6 +170,9 @@ def test_a_roll_back_is_done_once_for_its_key(inside):
         ({"to": 4, "leave_out": [{"from": 1, "until": 2}]}, 400, "malformed"),
         ({"to": 4, "replay": True, "leave_out": [{"from": 1, "until": "2026-01-01T00:00:00Z"}]}, 400, None),
         ({"to": 4, "replay": True, "leave_out": [{"from": "2026-01-01T00:00:00", "until": 1}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": 6, "until": 4}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": -1, "until": 4}]}, 400, None),
+        ({"to": 4, "replay": True, "leave_out": [{"from": LATER, "until": EARLIER}]}, 400, None),
     ],
 )
 def test_a_roll_back_that_cannot_be_changes_nothing(client, body, status, problem):
@@ -324,7 +331,7 @@ def test_a_service_that_ended_while_it_renamed_a_model(inside):
             if renamed:
                 made(client, "a")
             client.put("/v1/aliases/champion", json={"model": name})
-            client.service.models._aliases.write({"champion": name}, (name, "z" if renamed else "y"))
+            client.service.models._aliases.begin_renaming(name, "z" if renamed else "y")
             root = client.folder.parent
         if renamed:
             (root / "a").rename(root / "z")
@@ -342,6 +349,28 @@ def test_aliases_that_were_changed_by_hand_are_refused(inside):
         pass
 
 
+def test_what_comes_while_a_model_is_moved_is_refused_and_writes_nothing(inside):
+    with inside(private_webhooks=True) as client:
+        made(client, "a")
+        model = client.service.models.get("a")
+        client.post("/v1/models/a/rename", json={"to": "z"}).raise_for_status()
+        made(client, "a")  # another one has its folder
+        hook = Webhook("http://127.0.0.1:9/")
+        for late in (
+            partial(model.freeze, True),
+            partial(model.retain, Wanted(rows=1)),
+            partial(model.webhooks.put, "w", hook),
+            partial(model.webhooks.remove, "w"),
+        ):
+            with pytest.raises(Problem, match="being changed: try again") as refusal:
+                late()
+            assert refusal.value.status == 503
+        assert client.get("/v1/models/a/model").json()["frozen"] is False
+        assert client.get("/v1/models/a/retention").json()["limits"]["rows"] > 1
+        names = {path.name for path in (client.folder.parent / "a").iterdir()}
+        assert not names & {"frozen", "retention.json", "webhooks.json"}
+
+
 def test_a_deleted_model_is_gone_and_its_name_is_free(inside):
     with inside() as client:
         made(client, "a")
@@ -349,10 +378,21 @@ def test_a_deleted_model_is_gone_and_its_name_is_free(inside):
         assert refused(client.get("/v1/models/a/model")) == (404, "not-found")
         assert [path.name for path in client.folder.parent.iterdir()] == ["default"]
         made(client, "a")
-        (client.folder.parent / ".b.deleted").mkdir()
+        left = [client.folder.parent / name for name in (".b.deleted", ".c.new")]
+        for folder in left:
+            folder.mkdir()
     with inside() as client:
         assert client.get("/v1/models/a/model").json()["version"] == 4
-        assert not (client.folder.parent / ".b.deleted").exists()
+        assert not any(folder.exists() for folder in left)
+
+
+def test_nothing_is_left_of_a_model_that_could_not_be_made(client, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(settings.Settings, "write", full)
+    assert refused(client.put("/v1/models/a", json={})) == (503, "learning-stopped")
+    assert [path.name for path in client.folder.parent.iterdir()] == ["default"]
 
 
 CHANGING = [

@@ -15,10 +15,10 @@ from budgetron import model_files
 from budgetron._util.errors import DataError, ModelFileError
 from budgetron.cli import main
 from budgetron.serve.end import End
-from budgetron.serve.entries import Answer, Group, LoggedRequest, refusing
+from budgetron.serve.entries import CHANGE, Answer, Group, LoggedRequest, refusing
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log, create
-from budgetron.serve.log_check import mend
+from budgetron.serve.log_check import check, mend
 from budgetron.serve.models import Models
 from budgetron.serve.settings import Settings
 from tests.helpers.served import SMALL, served
@@ -302,6 +302,26 @@ def test_kept_rows_are_trimmed_without_learning(inside):
         assert [known(number) for number in ids] == [False] * 10 + [True] * 10
         ids = keep({"a": 1}) + keep({"c": "x" * 3000})
         assert [known(number) for number in ids] == [False] * 5 + [True] * 3
+
+
+def test_changes_are_found_without_a_look_at_the_rows(tmp_path):
+    create(tmp_path)
+    with closing(Log(tmp_path)) as log:
+        for first in range(0, 300, 3):
+            rows = LoggedRequest(first, 2, "text/plain", "y", b"x" * 100)
+            log.commit(Group(requests=[rows, LoggedRequest(first + 2, 1, CHANGE, "", b"{}")]))
+        log._db.execute("drop index changes")  # as in a log that is older than it
+    with closing(Log(tmp_path)) as log:
+        assert [each.first for each in log.changes(0)] == [*range(2, 300, 3)]
+        log.remove(150)
+        assert [each.first for each in log.changes(0)] == [*range(152, 300, 3)]
+        rows = [LoggedRequest(first, 1, "text/plain", "y", b"x") for first in range(300, 1000)]
+        log.commit(Group(requests=[*rows, LoggedRequest(1000, 1, CHANGE, "", b"{}")]))
+        steps = []
+        log._db.set_progress_handler(lambda: steps.append(1), 10)  # each of ten instructions of SQLite
+        assert [each.first for each in log.changes(297)] == [299, 1000]
+        assert len(steps) < 10
+    assert check(tmp_path, End(tmp_path).read()).end == 1001
 
 
 def test_a_clock_that_jumps_removes_nothing(inside, monkeypatch):

@@ -16,6 +16,7 @@ from budgetron.serve.limits import Limits
 from tests.helpers.browser import PICTURES, browser, missing, picture
 from tests.helpers.command import PATIENCE
 from tests.helpers.served import SMALL, served
+from tests.serve.conftest import until as soon
 
 needs_browser = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 TOKEN = "a-token-that-may-read-1"
@@ -400,6 +401,23 @@ def test_the_page_goes_on_after_the_service_was_killed(tmp_path, page):
         # From 500 to 1200: the rows before are still there. The curves are drawn after the numbers.
         until(lambda driver: painted(driver, "error") > 100, driver, "the curves are too short")
         assert complaints(driver, network=True) == []
+
+
+@needs_browser
+@pytest.mark.browser
+def test_a_page_that_nobody_sees_reads_no_events(inside, page):
+    with inside() as client:
+        client.post("/v1/learn", json=rows(50)).raise_for_status()
+        url, readers = str(client.base_url), client.service.models.get("default").events.readers
+        for _ in range(4):  # the browser keeps the last pages, to go back to them at once
+            driver = page(url)
+            shows(driver, "#tile-rows dd", "50")
+        soon(lambda: len(readers) == 1, seconds=5)
+        driver.back()
+        driver.back()
+        client.post("/v1/learn", json=rows(50, seed=1)).raise_for_status()
+        shows(driver, "#tile-rows dd", "100")
+        soon(lambda: len(readers) == 1, seconds=5)
 
 
 @needs_browser

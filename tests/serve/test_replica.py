@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 import threading
 import time
 from contextlib import contextmanager
@@ -304,6 +305,42 @@ def test_a_leader_with_another_history_is_not_followed(tmp_path):
                 learn(right.http)
                 until(lambda: replica.get("/v1/model").json()["version"] == 36)
                 assert same(replica, right.http)
+
+
+def test_a_model_that_has_the_name_of_one_that_was_deleted_is_followed(inside):
+    path, learner = (
+        "/v1/models/a",
+        {"algorithm": "fogd", "parameters": {"components": 10, "kernel": GAUSSIAN}},
+    )
+    with inside() as leader, following(str(leader.base_url)) as replica:
+
+        def as_leader():
+            files = [each.get(f"{path}/model/file") for each in (leader, replica)]
+            return files[1].status_code == 200 and files[0].content == files[1].content
+
+        for rows in (ROWS, OTHERS, ROWS + OTHERS):
+            leader.put(path, json=learner).raise_for_status()
+            learn(leader, rows, f"{path}/learn")
+            until(as_leader)
+            until(lambda: ready(replica) is True)
+            leader.delete(path).raise_for_status()
+
+
+GAUSSIAN = {"type": "Gaussian", "gamma": 0.5}
+
+
+def test_a_log_that_is_closed_meanwhile_is_no_failure_of_the_service(client, monkeypatch):
+    learn(client)
+    model = client.service.models.get("default")
+    monkeypatch.setattr(model, "learned", lambda *_: closed())
+    answer = client.get("/v1/log?after=0")
+    assert (answer.status_code, answer.json()["type"]) == (503, "urn:budgetron:busy")
+
+
+def closed():
+    db = sqlite3.connect(":memory:")
+    db.close()
+    db.execute("select 1")
 
 
 def test_a_replica_that_is_far_behind_takes_the_model_again(inside):

@@ -107,6 +107,8 @@ def test_a_row_gets_one_label_whatever_it_is_called(client):
         ([{"x": X[0]}, {"x": X[1]}], "?id=a", "malformed"),
         ({"x": X[0], "id": "b"}, "?id=a", "malformed"),
         ({"x": X[0]}, "?id=", "malformed"),
+        ({"x": X[0]}, "?id=%ff", "malformed"),
+        ({"x": X[0]}, "?id=a&id=b", "malformed"),
         ({"x": X[0], "id": ""}, "", "malformed"),
         ({"x": X[0], "id": "x" * 256}, "", "malformed"),
         ({"x": X[0], "id": 7}, "", "malformed"),

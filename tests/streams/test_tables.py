@@ -173,3 +173,14 @@ def test_parquet_without_rows(tmp_path):
 
     parquet.write_table(arrow_table()[:0], tmp_path / "t")
     assert list(streams.table(tmp_path / "t", target="label", format="parquet")) == []
+
+
+@pytest.mark.parametrize("cell", ["05", " 05", '"05"', "  05"])
+def test_a_code_is_a_text_wherever_a_file_is_cut(cell):
+    """Later parts of a file are read as numbers at once, unless there may be codes."""
+    pytest.importorskip("pyarrow")
+    text = "a,b\n" + "0.5,10.05\n" * 120_000 + f"1,{cell}\n"
+    [block] = streams.table(io.BytesIO(text.encode()), rows=200_000)
+    *others, last = block.X.columns["b"].values()
+    assert last == "05"
+    assert set(others) == {10.05}

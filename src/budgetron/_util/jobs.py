@@ -18,7 +18,7 @@ def run_jobs(
     called to end the running ones.
     """
     threads = check.threads(owner, n_jobs)
-    if threads == 1:
+    if threads == 1 or len(jobs) == 1:
         return [job() for job in jobs]
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(job) for job in jobs]

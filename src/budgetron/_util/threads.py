@@ -7,6 +7,7 @@
 
 import os
 import threading
+from collections import deque
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -31,6 +32,35 @@ def watch(model: Any) -> None:
     """Register a model: forks wait for its lock from now on."""
     with _adding:
         _models.add(model)
+
+
+class Turns:
+    """A lock, which knows whether somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock, self._waiting = threading.RLock(), deque[None]()
+
+    @property
+    def waiting(self) -> bool:
+        return bool(self._waiting)
+
+    def acquire(self) -> None:
+        if self._lock.acquire(blocking=False):
+            return
+        self._waiting.append(None)
+        try:
+            self._lock.acquire()
+        finally:
+            self._waiting.pop()
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
 
 def _before_fork() -> None:

@@ -82,7 +82,8 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         the same order. With it, columns are known by name, in any order, and new ones may come.
     coverage : float, optional
         The share of rows whose label `predict_set` shall have, such as 0.9. It is learned along the stream,
-        and followed after drifts. Needs a learner with probabilities.
+        and followed after drifts. Where the model is right more often than that, some sets are empty. Needs
+        a learner with probabilities.
     n_jobs : int or None
         How many threads learn and predict a batch; None is one, -1 one for each processor. The experts of
         the default and of :class:`~budgetron.Stacked` learn side by side; other learners learn in one
@@ -92,6 +93,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         Where rows are learned: "cuda" is a card of NVIDIA, for long batches and large learners on explicit
         features. The page "Large models on a card" says which learners. ``n_jobs`` None is then one thread
         for each processor. It is no part of a model file.
+    dtype : "float32", "float64" or None
+        The type of numbers in which a new model reads rows; None is that of the first rows. On a card all
+        is computed in it, and "float32" is for cards that are slow in double precision. On a processor,
+        float32 rounds rows, support vectors and kernels, and takes half their memory.
 
     Attributes
     ----------
@@ -138,6 +143,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         coverage: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        dtype: str | None = None,
     ) -> None:
         super().__init__(
             learner,
@@ -148,6 +154,7 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
             coverage=coverage,
             n_jobs=n_jobs,
             device=device,
+            dtype=dtype,
         )
         self.class_weight = class_weight
         self.costs = costs
@@ -300,9 +307,10 @@ class OnlineClassifier(ClassifierMixin, Online):  # type: ignore[misc]
         return labels_of(fitted).log_probabilities(pieces)
 
     def predict_set(self, X: Any) -> list[npt.NDArray[Any]]:
-        """For each row the labels that its set has, the most probable first; at least one.
+        """For each row the labels that its set has, the most probable first; there may be none.
 
-        A share of ``coverage`` of the rows has its label in its set. See :doc:`/howto/coverage`.
+        A share of ``coverage`` of the rows has its label in its set. A set is empty if no label is likely
+        enough, compared with the last rows: such a row should go to a person. See :doc:`/howto/coverage`.
         """
         self._conformal("predict_set")
         fitted, pieces = scored(self, X)

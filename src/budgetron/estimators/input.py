@@ -36,6 +36,8 @@ from budgetron.records.encoding import Encoding
 from budgetron.records.reading import is_frame, is_records, is_series, refuse_near_records, to_table
 from budgetron.records.table import Table
 
+TYPES = "float32", "float64"  # of numbers
+
 
 class Input:
     """The checks of the rows of one call.
@@ -49,15 +51,22 @@ class Input:
     def __init__(self, estimator: Any, fitted: Fitted | None, whole: bool = False) -> None:
         self.fitted, self.whole = fitted, whole
         self.host: Any = object.__new__(type(estimator))
-        self.host.__dict__ = {name: value for name, value in vars(estimator).items() if name != "fitted_"}
-        if fitted is not None:
-            self.host.fitted_ = fitted
+        self.host.__dict__ = vars(estimator) | {"fitted_": fitted}  # in one step: another thread may fit
+        if fitted is None:
+            del self.host.fitted_
 
     @cached_property
     def missing(self) -> bool:
         """Whether NaN is a missing value for the learner."""
         learner = learner_of(self.host) if self.fitted is None else self.fitted.model.learner
         return isinstance(learner, Learner) and learner.accepts_missing
+
+    def dtype_for(self, X: Matrix) -> np.dtype[Any]:
+        """The type of numbers in which the model reads these rows."""
+        if self.fitted is not None:
+            return self.fitted.model.dtype
+        given = self.host.dtype
+        return np.dtype(X.dtype if given is None else check.one_of(self.host, "dtype", given, TYPES))
 
     @property
     def names(self) -> npt.NDArray[Any] | None:
@@ -85,8 +94,7 @@ class Input:
             )
         X, y = checked if "y" in more else (checked, None)
         X = canonical(X)
-        dtype = X.dtype if self.fitted is None else min(X.dtype, self.fitted.model.dtype)
-        row = first_too_large(X, dtype, self.missing)
+        row = first_too_large(X, min(X.dtype, self.dtype_for(X)), self.missing)
         if row < X.shape[0]:
             finite = "allow-nan" if self.missing else True
             check_array(
@@ -116,7 +124,7 @@ class Input:
         """Rows that are on a card already, checked there."""
         if self.host.device != "cuda" or self.host.encoder is not None:
             raise ValueError('X is on a card, which needs device="cuda" and no encoder: give NumPy arrays.')
-        X = check_rows_on_card(X, self.missing)
+        X = check_rows_on_card(X, self.missing, self.dtype_for)
         if self.fitted is not None and X.shape[1] != self.fitted.model.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self.host).__name__} is expecting "
@@ -170,7 +178,7 @@ class Input:
 
     def refuse(self, X: Floats, encoding: Encoding, start: int = 0) -> None:
         """Refuse encoded rows that the learner cannot take; the first of them is number ``start``."""
-        bad = first_too_large(X, np.float64, self.missing)
+        bad = first_too_large(X, self.dtype_for(X), self.missing)
         if bad == len(X):
             return
         if not self.missing and np.isnan(X[bad]).any():

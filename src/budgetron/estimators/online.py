@@ -32,7 +32,7 @@ from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth, growths
 from budgetron.model.conformal import checked_coverage
 from budgetron.model.decisions import CostedLabels, checked_costs
-from budgetron.model.fitted import Fitted
+from budgetron.model.fitted import Fitted, Outcome
 from budgetron.model.labels import KnownLabels, Scored, core_codes
 from budgetron.model.model import DEVICES, Model
 from budgetron.parts.tasks import Labels, Targets, Task
@@ -58,6 +58,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     coverage: float | None
     device: str
+    dtype: str | None
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         coverage: float | None = None,
         n_jobs: int | None = None,
         device: str = "cpu",
+        dtype: str | None = None,
     ) -> None:
         self.learner = learner
         self.epochs = epochs
@@ -79,6 +81,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         self.coverage = coverage
         self.n_jobs = n_jobs
         self.device = device
+        self.dtype = dtype
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with ``deep`` also those of the learner (None: of the default)."""
@@ -127,14 +130,17 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         labels: KnownLabels | None,
         weights: Floats | None,
         encoding: Encoding | None,
+        expected: int = 0,
     ) -> Fitted:
-        """A model for the columns of X."""
+        """A model for the columns of X; its learner may know that more are to be expected."""
         learner = check.instance(self, "learner", learner_of(self), Learner)
         device = check.one_of(self, "device", self.device, DEVICES)
+        X = X.astype(rows.dtype_for(X), copy=False)
         counted = X if weights is None or not weights.any() else X[weights > 0]
         dates = [] if encoding is None or encoding.fixed or device != "cpu" else encoding.dates
         first = min([X.shape[1], *dates])  # a learner that does not see dates is widened by them
-        resolved = learner.resolved(counted[:, :first])
+        wide = np.arange(max(first, expected)) % first  # as many columns, alike
+        resolved = learner.resolved(counted[:, :first] if expected <= first else counted[:, wide])
         if with_all_columns(resolved) is resolved:
             first, resolved = X.shape[1], learner.resolved(counted)
         model = Model(resolved, self._task(labels), first, X.dtype, seed_of(self), device)
@@ -203,20 +209,33 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
             pieces = self._learn_known(fitted, X, y)
             if pieces is not None:
                 return pieces
+        rows, batch = self._checked(fitted, X, y, sample_weight, classes)
+        if fitted is not None:
+            return self._learn_batch(fitted, batch)
+        built, batch = self._first(rows, batch)
+        outcome = built.learn(batch, self._class_weight, private=True)
+        if outcome.rows:
+            self.fitted_ = outcome.fitted
+        return outcome.checked()
+
+    def _checked(
+        self, fitted: Fitted | None, X: Any, y: Any, sample_weight: Any, classes: Any
+    ) -> tuple[Input, Batch]:
+        """As `_batch`; records that cannot be learned are refused as well."""
         rows, batch = self._batch(fitted, X, y, sample_weight, classes)
         if batch.encoded is not None:  # a column that comes later is not missing before
             for row, known in batch.encoded.known_stretches():
                 rows.refuse(known, batch.encoded.encoding, row)
-        if fitted is not None:
-            return self._learn_batch(fitted, batch)
+        return rows, batch
+
+    def _first(self, rows: Input, batch: Batch) -> tuple[Fitted, Batch]:
+        """A model for the first row of a batch, and the batch for that model."""
         start, *later = batch.growth
         labels = None if batch.labels is None else batch.labels.first(start.n_labels)
         X = batch.rows(slice(0, batch.X.shape[0]), start.n_features)
-        built = self._equipped(self._built(rows, X, labels, batch.weights, None))
-        outcome = built.learn(replace(batch, growth=later), self._class_weight, private=True)
-        if outcome.rows:
-            self.fitted_ = outcome.fitted
-        return outcome.checked()
+        expected = 0 if batch.encoded is None else batch.encoded.expected(start.n_features)
+        built = self._equipped(self._built(rows, X, labels, batch.weights, None, expected))
+        return built, replace(batch, growth=later)
 
     def _learn_known(self, fitted: Fitted, X: Any, y: Any) -> list[Scored] | None:
         """Learn rows that would pass every check unchanged. For others: None, with nothing changed."""
@@ -412,6 +431,34 @@ def progressive(
         classes = None if classes is OF_Y and "fitted_" in estimator.__dict__ else classes
         pieces = estimator._learn(X, y, sample_weight, classes)
         return answers_of(estimator, estimator.fitted_).predictions(pieces), pieces
+
+
+def begun(estimator: Online, X: Any, y: Any, sample_weight: Any = None) -> tuple[Fitted, Batch] | None:
+    """A model that nobody else has, and rows that it can learn beside other models on a card.
+
+    None if it must learn alone: on a processor, rows that bring columns or labels, weights of classes, sets
+    and intervals that cover, and parts in Python.
+    """
+    if estimator.device == "cpu" or estimator.coverage is not None or estimator._class_weight is not None:
+        return None
+    fitted = estimator.__dict__.get("fitted_")
+    rows, batch = estimator._checked(fitted, X, y, sample_weight, OF_Y if fitted is None else None)
+    if fitted is None:
+        fitted, batch = estimator._first(rows, batch)
+    elif batch.growth or fitted.counts is not None or fitted.conformal is not None:
+        return None
+    else:
+        fitted = estimator._equipped(fitted.copy())
+    return None if batch.growth or fitted.model.learner.in_python else (fitted, batch)
+
+
+def concluded(estimators: Sequence[Online], outcomes: Sequence[Outcome]) -> list[Any]:
+    """The predictions of what `begun` has begun. An estimator has its model if that has learned a row."""
+    pairs = list(zip(estimators, outcomes, strict=True))
+    for estimator, outcome in pairs:
+        if outcome.rows:
+            estimator.fitted_ = outcome.fitted
+    return [answers_of(each, outcome.fitted).predictions(outcome.checked()) for each, outcome in pairs]
 
 
 def begin(estimator: Online, X: Any, y: Any) -> None:

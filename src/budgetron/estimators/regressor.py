@@ -24,7 +24,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
     learner : Learner, optional
         The algorithm, for example ``nogd(Gaussian(), budget=100, rank=20, eta=0.1)``. The default is
         :func:`~budgetron.auto`, which needs no tuning and takes rows and targets as they are.
-    epochs, shuffle, random_state, encoder, n_jobs, device
+    epochs, shuffle, random_state, encoder, n_jobs, device, dtype
         As for :class:`OnlineClassifier`.
     coverage : float, optional
         The share of targets that `predict_interval` shall have inside, such as 0.9. It is learned along the
@@ -100,7 +100,7 @@ class OnlineRegressor(RegressorMixin, Online):  # type: ignore[misc]
         learned, it has no ends. See :doc:`/howto/coverage`.
         """
         fitted, conformal = self._conformal("predict_interval")
-        half: Any = max(conformal.limit, 0.0)
+        half: Any = conformal.limit
         if fitted.model.engine.has_deviations:
             predictions, deviations = self.predict(X, return_std=True)
             half = half * above_zero(deviations)

@@ -69,8 +69,9 @@ class Auto(Learner):
         Whether the world may change. False takes the experts that never forget only, and a filter that does
         not forget either: a little better where nothing changes.
     wide : int
-        The number of components of each of two wide Fourier maps, narrow ones, on which three step sizes
-        learn side by side; 0 for none. For long streams: with ``device="cuda"`` 32768 costs little.
+        The number of components of each of two wide maps of narrow Fourier features, on which three step
+        sizes learn side by side, with a filter on ``size`` such features; 0 for none of these. For long
+        streams: with ``device="cuda"`` 32768 costs little.
 
     Departs from the paper
     ----------------------
@@ -115,8 +116,9 @@ class Auto(Learner):
             Mapped(Recruited(Tiles(members, depth=8, narrow=0.5, memory=2**22)), Kalman(prior=6)),
             Mapped(Bins(cells=2**17, memory=2**22), Kalman(prior=10)),
         ]
-        if check.natural(self, "wide", self.wide):
-            steady += self._wide()
+        wide = check.natural(self, "wide", self.wide)
+        if wide:
+            steady += self._wide(size)
         smooth = RandomFourier(Gaussian("0.25/d"), max(1, size // 2))
         steady.append(Mapped(_beside_inputs(smooth), Kalman(prior=10)))
         if not check.instance(self, "drift", self.drift, bool):
@@ -129,13 +131,18 @@ class Auto(Learner):
             Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
             Neighbours(window, min(3, window), raw=True),
         ]
+        if wide:
+            moving.append(Mapped(_beside_inputs(RandomFourier(Gaussian("1/d"), size)), Kalman(10, 0.001)))
         dated = Stacked(*_dated(size), drift=1e-5)
         return Standardised(Dated(Stacked(*steady, *moving, drift=1e-5), dated))
 
-    def _wide(self) -> list[Learner]:
-        """Three step sizes on each of two wide maps, which they share."""
-        maps = [Hashed(RandomFourier(Gaussian(gamma), self.wide)) for gamma in ("64/d", "16/d")]
-        return [Mapped(features, OGD(eta)) for features in maps for eta in (0.1, 0.3, 1.0)]
+    def _wide(self, size: int) -> list[Learner]:
+        """A filter on narrow maps; and three step sizes on each of two wide ones, which they share."""
+        narrow = "64/d", "16/d"
+        few = [RandomFourier(Gaussian(gamma), max(1, size // 2)) for gamma in narrow]
+        maps = [Hashed(RandomFourier(Gaussian(gamma), self.wide)) for gamma in narrow]
+        steps = [Mapped(features, OGD(eta)) for features in maps for eta in (0.1, 0.3, 1.0)]
+        return [Mapped(_beside_inputs(*few), Kalman(prior=10)), *steps]
 
     def resolved(self, X: Any) -> Any:
         """The learner in parts, with a number for every parameter."""

@@ -69,10 +69,12 @@ def filter_of(parts: Parts, learner: Stacked) -> State:
 
     def averaged(weights: str, posterior: str) -> State:
         covariances = [gaussian.covariance(state, posterior) for state in parts.states]
+        variances, m = parts.get(f"{posterior}.variance"), len(covariances[0])
         means = [w[None, :] for w in parts.get(weights)]
-        P, w = gaussian.combined(covariances, means, learner.prior, shares)
-        variance = {f"{posterior}.variance": parts.states[0][f"{posterior}.variance"]}
-        return {weights: w[0]} | gaussian.fields(P, posterior) | variance
+        P, w = gaussian.combined(covariances, [w[:, :m] for w in means], learner.prior, shares)
+        v, rest = gaussian.combined_diagonal(variances, [w[:, m:] for w in means], learner.prior, shares)
+        state = gaussian.fields(P, posterior) | {f"{posterior}.variance": v}
+        return state | {weights: np.hstack([w[0], rest[0]])}
 
     state = parts.declared("stacked.") | averaged("stacked.weights", "stacked.posterior")
     if "stacked.noise.w" in parts.states[0]:

@@ -64,6 +64,11 @@ class Encoded:
             return self.growth[0][1], list(self.growth[1:])
         return 1, list(self.growth)
 
+    def expected(self, at_first: int) -> int:
+        """About how many columns there will be: a text of the first row may become many."""
+        texts = sum(column.codes is not None for column in self.table[:1].columns.values())
+        return at_first + texts * self.encoding.most_values
+
     def known_stretches(self) -> Iterator[tuple[int, Floats]]:
         """The rows between two growths, with the columns known to them, and the number of the first."""
         at, known = 0, max(self.before.width, 1)

@@ -2,9 +2,9 @@
 
 Every row has a misfit: one minus the probability of its label, or the distance of its target from the
 prediction, in deviations if the learner has them. A set has all labels, an interval all targets, whose
-misfit is at most a quantile of the last misfits. Which quantile is learned as well (Gibbs and Candes 2021):
-after a row that was not covered it is a little higher, after one that was covered a little lower. So the
-coverage is right in the long run whatever the stream does, and soon after a drift.
+misfit is at most a quantile of the last misfits; a set may be empty. Which quantile is learned as well
+(Gibbs and Candes 2021): after a row that was not covered it is a little higher, after one that was covered
+a little lower. So the coverage is right in the long run whatever the stream does, and soon after a drift.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable
+from math import exp2
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from budgetron._util import check
 from budgetron._util.text import shown
@@ -23,8 +23,8 @@ from budgetron.learners.learner import Floats
 
 KEPT = 500
 """The last misfits that are kept."""
-STEP = 0.01
-"""How far one row moves the level of the quantile."""
+STEP = 0.3
+"""How far a row moves the level of the quantile, as a part of the share that may be outside, or inside."""
 FEWEST = 20
 """Before so many rows everything is covered."""
 
@@ -52,6 +52,7 @@ class Conformal:
     ) -> None:
         self.coverage = coverage
         self.level = coverage if level is None else level
+        self._step = STEP * min(coverage, 1 - coverage)
         self._last = deque(misfits, KEPT)
         self._sorted = sorted(self._last)
         self._covered = deque(covered, KEPT)
@@ -81,31 +82,33 @@ class Conformal:
             or not np.isfinite(level).all()
         ):
             raise ValueError("its misfits have the wrong form")
-        if not (rows[:, 0] >= 0).all() or not np.isin(rows[:, 1], (-1, 0, 1)).all():
+        if level[0] < -1 or not (rows[:, 0] >= 0).all() or not np.isin(rows[:, 1], (-1, 0, 1)).all():
             raise ValueError("its misfits have values that cannot be")
         covered = rows[rows[:, 1] >= 0, 1]
         return cls(coverage, rows[:, 0].tolist(), float(level[0]), (covered > 0).tolist())
 
     def _limit(self) -> float:
-        """The largest misfit that is covered now. Kept, so that readers in other threads see one number."""
-        n = len(self._sorted)
-        if n < FEWEST or self.level >= 1:
-            return np.inf
-        place = int(np.ceil(self.level * (n + 1))) - 1
-        return self._sorted[place] if 0 <= place < n else np.inf if place >= n else -np.inf
+        """The largest misfit that is covered now. Kept, so that readers in other threads see one number.
 
-    def add(self, misfits: Floats, always: npt.NDArray[np.bool_] | None = None) -> None:
-        """Take note of the misfits of rows, in their order.
-
-        ``always`` says which labels would be in the set with any misfit, as the most probable one. The
-        level does not follow these: so it stays near the quantile that a drift will need.
+        Above a level of 1 it is the largest of the last misfits, about doubled by each row not covered.
         """
-        held = [False] * len(misfits) if always is None else always.tolist()
-        for misfit, inside in zip(misfits.tolist(), held, strict=True):
+        n = len(self._sorted)
+        if n < FEWEST:
+            return np.inf
+        place = int(np.ceil(min(self.level, 1.0) * (n + 1))) - 1
+        if place < n:
+            return self._sorted[place] if place >= 0 else 0.0
+        beyond = max(self.level - 1, 0.0) / self._step
+        return self._sorted[-1] * exp2(min(beyond, 1000.0))
+
+    def add(self, misfits: Floats) -> None:
+        """Take note of the misfits of rows, in their order: infinite for a label that was not known."""
+        for misfit in misfits.tolist():
             covered = misfit <= self.limit
             if len(self._last) >= FEWEST:
-                self.level += STEP * (self.coverage - covered)
-                self._covered.append(covered or inside)
+                if misfit > 0 or self.limit > 0:  # else no row is in doubt, and no level would cover fewer
+                    self.level += self._step * (self.coverage - covered)
+                self._covered.append(covered and misfit < np.inf)
             if len(self._last) == KEPT:
                 del self._sorted[bisect_left(self._sorted, self._last[0])]
             self._last.append(misfit)

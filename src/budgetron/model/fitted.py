@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from budgetron.model import class_weights
 from budgetron.model.batch import Batch, Growth
 from budgetron.model.conformal import Conformal
 from budgetron.model.labels import AnyTarget, KnownLabels, Scored, as_known_before, core_codes
-from budgetron.model.model import Learned, Model
+from budgetron.model.model import Learned, Model, run_together
 from budgetron.records.encoding import Encoding
 
 
@@ -176,16 +176,15 @@ class Fitted:
 
     def _note(self, conformal: Conformal, pieces: list[Scored], y: Any, weights: Floats | None) -> None:
         """Note the misfits of rows that were learned, from their scores of before."""
-        n, always = sum(len(piece.scores) for piece in pieces), None
+        n = sum(len(piece.scores) for piece in pieces)
         if self.labels is None:
             misfits = np.abs(y[:n] - np.concatenate([piece.scores[:, 0] for piece in pieces]))
         else:
             shares = self.labels.log_probabilities(pieces)
-            places = np.argsort(self.labels.order)[y[:n]]
-            misfits = 1 - np.exp(shares[np.arange(n), places])
-            always = shares.argmax(axis=1) == places
-        counted = slice(None) if weights is None else weights[:n] > 0
-        conformal.add(misfits[counted], None if always is None else always[counted])
+            misfits = 1 - np.exp(shares[np.arange(n), np.argsort(self.labels.order)[y[:n]]])
+            if y[0] >= pieces[0].known:  # no set could have this label
+                misfits[0] = np.inf
+        conformal.add(misfits if weights is None else misfits[weights[:n] > 0])
 
     def _learn_by_row(self, batch: Batch, cut: slice, conformal: Conformal) -> tuple[Learned, list[Scored]]:
         """Learn targets one by one, since the deviation of each is needed before it is learned."""
@@ -204,12 +203,12 @@ class Fitted:
         return Learned(whole, error), self._pieces(whole, 0)
 
     def sets(self, pieces: list[Scored]) -> list[npt.NDArray[Any]]:
-        """For each row the labels whose misfit is covered, the most probable first; at least one."""
+        """For each row the labels whose misfit is covered, the most probable first; there may be none."""
         assert self.labels is not None
         assert self.conformal is not None
         shares = np.exp(self.labels.log_probabilities(pieces))
         order = np.argsort(-shares, axis=1, kind="stable")
-        sizes = np.maximum(1, (1 - shares <= self.conformal.limit).sum(axis=1))
+        sizes = (1 - shares <= self.conformal.limit).sum(axis=1)
         labels = self.labels.classes
         return [labels[row[:size]] for row, size in zip(order, sizes.tolist(), strict=True)]
 
@@ -253,6 +252,12 @@ class Fitted:
         if known == now:
             return [Scored(scores, now)]
         return [as_known_before(scores[:1], known, now), Scored(scores[1:], now)]
+
+    def _learned(self, batch: Batch, learned: Learned) -> Outcome:
+        """What became of a batch that brings nothing new."""
+        rows = len(learned.scores)
+        pieces = self._pieces(learned.scores, self.n_labels)
+        return Outcome(self._encoding_after(batch, rows), pieces, rows, learned.error)
 
     def _encoding_after(self, batch: Batch, rows: int) -> Fitted:
         """With the encoding as it is after these rows of the batch."""
@@ -323,7 +328,21 @@ class Fitted:
     def _reader(self) -> Any:
         """Reads dicts straight into rows of the engine."""
         encoding = self.encoding
-        return None if encoding is None or encoding.width != self.model.n_features else encoding.reader
+        if encoding is None or encoding.width != self.model.n_features or self.model.dtype == np.float32:
+            return None  # it reads doubles
+        return encoding.reader
+
+
+def learn_together(begun: Sequence[tuple[Fitted, Batch]]) -> list[Outcome]:
+    """`Fitted.learn` of the same rows, which bring nothing new, by models on a card at the same time.
+
+    Nobody else may have the models.
+    """
+    first, batch = begun[0]
+    y = batch.y if first.labels is None else core_codes(batch.y, len(first.labels))
+    models = [fitted.model for fitted, _ in begun]
+    runs = run_together(models, batch.X, y, batch.weights, batch.threads)
+    return [fitted._learned(own, run) for (fitted, own), run in zip(begun, runs, strict=True)]
 
 
 def above_zero(deviations: Floats) -> Floats:

@@ -158,12 +158,17 @@ class Model:
         return Labels(int(n_classes))
 
     def _blocks(self, X: Matrix) -> Iterator[tuple[slice, Any]]:
-        """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next."""
+        """X cut into blocks of about a tenth of a second; the time of a block sets the size of the next.
+
+        All of X for a card, whose engine cuts it by itself and answers an interrupt in between.
+        """
         if X.shape[1] != self.n_features:
             raise ValueError(f"The model was built for {self.n_features} features, X has {X.shape[1]}.")
         if self.dtype == np.float32:
             X = X.astype(np.float32, copy=False)  # read as such, also where kernels are in double
-        view, start, size = getattr(self.engine, "views", views)(X), 0, 64
+        view, start = getattr(self.engine, "views", views)(X), 0
+        cuts = self.device != "cpu" and not self.learner.in_python
+        size = max(1, X.shape[0]) if cuts else 64
         while start < X.shape[0]:
             cut = slice(start, min(start + size, X.shape[0]))
             began = perf_counter()
@@ -180,8 +185,9 @@ class Model:
 
             learner = with_all_columns(self.learner)
             twin = learner.build(task, n_features, self.dtype, self.seed)
-            return CardEngine(learner, twin, task, n_features, self.dtype, self.seed)
-        engine: Any = self.learner.build(task, n_features, self.dtype, self.seed)
+            engine: Any = CardEngine(learner, twin, task, n_features, self.dtype)
+        else:
+            engine = self.learner.build(task, n_features, self.dtype, self.seed)
         return WholeCalls(engine) if self.learner.in_python else engine
 
     @property
@@ -374,6 +380,34 @@ class Model:
         vars(self).update({k: v for k, v in description.items() if k != "state"})
         self.restore(description["state"])
         watch(self)
+
+
+def run_together(
+    models: Sequence[Model], X: Matrix, y: Floats, weights: Floats | None = None, threads: int = 1
+) -> list[Learned]:
+    """`Model.run` of models on a card, which learn the same rows at the same time.
+
+    Nobody else may have the models. If the card fails, they cannot be used any more.
+    """
+    from budgetron.learners.cuda.together import Scores, Together  # it imports CuPy, if it is there
+
+    engines: list[Any] = [model.engine for model in models]
+    together: Any = Together(engines)
+    scores = [np.empty((X.shape[0], engine.outputs)) for engine in engines]
+    before, error = [model.rows_done for model in models], None
+    try:
+        for cut, rows in models[0]._blocks(X):
+            w = None if weights is None else weights[cut]
+            if together.run(rows, y[cut], w, Scores(scores)[cut], threads) < cut.stop - cut.start:
+                break
+    except KeyboardInterrupt as interrupt:
+        error = interrupt
+    together.end()
+    done = [model.rows_done - start for model, start in zip(models, before, strict=True)]
+    return [
+        Learned(own[:n], error or (_diverged(n) if n < X.shape[0] else None))
+        for own, n in zip(scores, done, strict=True)
+    ]
 
 
 def _diverged(row: int) -> DivergedError:

@@ -17,9 +17,18 @@ class WholeCalls:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._undone_rows = 0
+
+    @property
+    def rows_done(self) -> int:
+        return self._engine.rows_done - self._undone_rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
+
+    def state_and_rows(self) -> tuple[dict[str, Any], int]:
+        state, rows = self._engine.state_and_rows()
+        return state, rows - self._undone_rows
 
     def run(self, *arguments: Any) -> int:
         with self._undone():
@@ -35,9 +44,10 @@ class WholeCalls:
 
     @contextmanager
     def _undone(self) -> Iterator[None]:
-        state, _ = self._engine.state_and_rows()
+        state, rows = self._engine.state_and_rows()
         try:
             yield
         except BaseException:
             self._engine.restore(state)
+            self._undone_rows += self._engine.rows_done - rows
             raise

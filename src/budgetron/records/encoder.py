@@ -36,8 +36,8 @@ class Encoder(Spec):
         decimal comma), "date" (or "dmy", "mdy": the order of day and month), "category", "text" or
         "identifier". All others are decided by their values.
     words : int
-        The number of columns for the words of one column of free text, a power of two. The usual words,
-        and pairs of words, have one each of the first half; all other words share the second half.
+        The number of columns for the words of one column of free text, a power of two. The first words, and
+        usual pairs of them, have one each of three quarters; all other words share the last quarter.
     decide_after : int
         What a column is, is decided by so many of its values; by 10 if all are plain numbers.
 

@@ -10,14 +10,12 @@ import numpy as np
 from budgetron import _core
 from budgetron.records.kinds import NUMBERS as OF_NUMBERS
 from budgetron.records.kinds import Kind, Read, Words
-from budgetron.records.periods import (
-    place_in_period,
-)
+from budgetron.records.periods import place_in_period
 from budgetron.records.reading import from_dicts, normal_record
-from budgetron.records.slots import BLOCK, LONGEST, WAVES, Known, Matrix, Slots
+from budgetron.records.slots import BLOCK, LONGEST, Known, Matrix, Slots
 from budgetron.records.table import Array, Cells, Column, Table
 from budgetron.records.values import NUMBERS
-from budgetron.records.words import bag, placed
+from budgetron.records.words import bag, placed, shared
 
 
 class Encoding(Slots):
@@ -94,7 +92,7 @@ class Encoding(Slots):
                     return None
                 read: Any = value
             else:
-                if learned and not self.fixed and known.kind.changes(value):
+                if learned and not self.fixed and known.kind.changes(value, self.limits):
                     return None
                 read = known.kind.one(value)
                 if not self.fixed and self._is_new(known, read):
@@ -206,22 +204,39 @@ class Encoding(Slots):
 
     def _put_moments(self, X: Matrix, known: Known, rows: Any, moments: Array) -> None:
         for part, slot in known.times.items():
-            X[rows, slot : slot + WAVES] = place_in_period(moments, part)
+            X[rows, slot], X[rows, slot + 1] = place_in_period(moments, part)
         if known.trend is not None:
             X[rows, known.trend] = known.trend_of(moments)
 
     def _put_words(self, X: Matrix, known: Known | None, at: Array, read: Read) -> None:
-        """Write texts; those before the column was decided have no usual words yet."""
+        """Write texts; those before the column was decided have no words of their own yet."""
         if known is None or read.words is None or not self._slots_of(known):
             return
+        before = len(known.kind.usual) - len(read.new_words)
         for column_was_open in (True, False):
             rows = np.flatnonzero((at < read.row) == column_was_open)
             texts = read.words.rows(rows)
             bags = {code: self._bag(known, texts.texts[code], column_was_open) for code in texts.used()}
             if bags and texts.codes is not None:
                 there = np.flatnonzero(texts.codes >= 0)
-                each = np.stack([bags[code] for code in texts.codes[there].tolist()])
-                self._put_bags(X, known, at[rows[there]], each)
+                codes, rows = texts.codes[there].tolist(), at[rows[there]]
+                each = np.stack([bags[code] for code in codes])
+                if known.words is not None and len(read.new_words):
+                    each = self._as_they_were(
+                        known,
+                        each,
+                        [texts.texts[code] for code in codes],
+                        before + np.searchsorted(read.new_words, rows, "right"),
+                    )
+                self._put_bags(X, known, rows, each)
+
+    def _as_they_were(self, known: Known, bags: Matrix, texts: list[str], words: Array) -> Matrix:
+        """The bags when the column had so many words: a row that is not learned may have later ones."""
+        own = bags[:, : self.limits.own] != 0
+        last = np.where(own.any(1), self.limits.own - 1 - np.argmax(own[:, ::-1], 1), -1)
+        for i in np.flatnonzero(last >= words).tolist():
+            bags[i] = self._bag(known, texts[i], words=words[i])
+        return bags
 
     def _slots_of(self, known: Known) -> int:
         """The number of slots for the words of a column."""
@@ -229,12 +244,15 @@ class Encoding(Slots):
             return 0
         return BLOCK if known.words is None else self.words
 
-    def _bag(self, known: Known, text: str, is_open: bool = False) -> Matrix:
-        """The slots of the words of a text."""
+    def _bag(self, known: Known, text: str, is_open: bool = False, words: int | None = None) -> Matrix:
+        """The slots of the words of a text; of those that have their own, the first so many."""
         slots = self._slots_of(known)
         if known.words is None:
             return bag(text, {}, 0, slots)
-        return bag(text, {} if is_open else known.kind.places, slots // 2, slots // 2)
+        places = {} if is_open else known.kind.places
+        if words is not None:
+            places = {word: place for word, place in places.items() if place < words}
+        return bag(text, places, self.limits.own, shared(slots))
 
     def _put_bags(self, X: Matrix, known: Known, rows: Array, bags: Matrix) -> None:
         slots = self._slots_of(known)
@@ -280,26 +298,28 @@ class Encoding(Slots):
     ) -> None:
         values, texts = {} if known is None else known.values, column.texts
         codes: Any = column.codes
-        slots = np.array([*(values.get(text, -1) for text in texts), -1])  # the last one is for code -1
+        slots = np.array([*[values.get(text, -1) for text in texts], -1])  # the last one is for code -1
         each = slots[codes]
         rows = np.flatnonzero(each >= 0)
         X[rows if at is None else at[rows], each[rows]] = 1.0
         if self._block is None or len(rows) == len(codes):
             return
-        hashed = np.flatnonzero(slots[:-1] < 0).tolist()
+        hashed = np.flatnonzero(slots[:-1] < 0)
         if known is None or not self._is_full(known):
-            hashed = [i for i in hashed if self._is_hashed(name, known, texts[i])]
-        if hashed:
+            hashed = np.array([i for i in hashed if self._is_hashed(name, known, texts[i])], np.intp)
+        if len(hashed):
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
-            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed])
+            places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed.tolist()])
             rows = np.flatnonzero(places[codes] >= 0)
-            X[rows if at is None else at[rows], self._block + places[codes[rows]]] += signs[codes[rows]]
+            codes = codes[rows]
+            X[rows if at is None else at[rows], self._block + places[codes]] += signs[codes]
 
 
 def _hashed(name: str, texts: Sequence[str | None]) -> tuple[Array, Array]:
     """The places in the block of ``name=text``, or of ``name`` alone, and their signs."""
     start = _checksum(name)
-    return placed([start if text is None else _checksum(f"={text}", start) for text in texts], BLOCK)
+    of_text = _checksum("=", start)
+    return placed([start if text is None else _checksum(text, of_text) for text in texts], BLOCK)
 
 
 @lru_cache(maxsize=1 << 14)  # the texts of a category come in every block

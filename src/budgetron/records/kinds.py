@@ -9,7 +9,7 @@ has the rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -21,9 +21,9 @@ import numpy as np
 
 from budgetron._util.text import printable
 from budgetron.records import written
-from budgetron.records.table import Array, Column
+from budgetron.records.table import Array, Column, concatenated
 from budgetron.records.texts import NUMBER
-from budgetron.records.words import usual
+from budgetron.records.words import shared, usual, words_of
 
 NUMBERS = ("number", "money", "percent", "truth")
 DATES = ("date", "dmy", "mdy")
@@ -39,8 +39,12 @@ MONTH = 25 * 86400.0  # seconds by which dates in a wrong order of day and month
 CLOSER = 5  # times that they are closer in the right order
 LONGEST = 256  # characters of a text that are looked at
 SENTENCE = 4  # words of a text that is no category
+PIECE = 256  # rows of a batch that are looked at together
 
-_IDENTIFIER = re.compile(r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}")
+_IDENTIFIER = re.compile(
+    r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}"
+    r"|(?=(?:\D*\d){7})[\d ()+./-]{8,32}"  # phone numbers, and others in groups
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Value = float | tuple[float] | str | None
@@ -52,6 +56,11 @@ class Limits(NamedTuple):
     after: int
     words: int
 
+    @property
+    def own(self) -> int:
+        """The slots of one column for words of their own."""
+        return self.words - shared(self.words)
+
 
 class Words(NamedTuple):
     """A text that is read as its words."""
@@ -62,13 +71,15 @@ class Words(NamedTuple):
 class Read(NamedTuple):
     """Values of a column after reading: numbers, dates and categories; and texts that are read as words.
 
-    Value i is that of row ``rows[i]``, or row i if ``rows`` is None. The column was decided at ``row``.
+    Value i is that of row ``rows[i]``, or row i if ``rows`` is None. The column was decided at ``row``. New
+    words got a slot at the rows ``new_words``, in order.
     """
 
     column: Column
     words: Column | None = None
     rows: Array | None = None
     row: int = 0
+    new_words: Sequence[int] = ()
 
     def of(self, learned: Array) -> Read:
         """The values of the rows of a mask, with their numbers."""
@@ -116,7 +127,10 @@ class Kind:
     def copy(self) -> Kind:
         """A copy that counts separately."""
         if not self.open:
-            return copy(self)
+            other = copy(self)
+            other.usual = list(self.usual)
+            other.__dict__.pop("places", None)
+            return other
         return replace(self, counts=dict(self.counts), texts=list(self.texts), steps=list(self.steps))
 
     # ---- counting
@@ -131,10 +145,12 @@ class Kind:
         """Whether dates as texts may still tell the order of day and month, or be the first."""
         return self.kind == "date" and (self.order is None or self.first is None)
 
-    def changes(self, value: Value) -> bool:
+    def changes(self, value: Value, limits: Limits) -> bool:
         """Whether a value to be learned may change what is known."""
         if not self.is_settled:
             return True
+        if self.kind == "text":
+            return value is not None and any(True for _ in self._new_words(text_of(value), limits))
         if isinstance(value, str):
             return self._waits and written.date(value) is not None
         is_date = isinstance(value, tuple) or self._is_seconds
@@ -332,33 +348,65 @@ class Kind:
         ``rows`` has the row of each value, if not every row has one.
         """
         if learned is None or not self._may_change(column):
-            return self._read_all(column)._replace(rows=rows)
+            read = self._read_all(column)
+            if learned is not None and read.words is not None:
+                read = self._with_new_words(read, learned, limits, rows, 0)
+            return read if rows is None else read._replace(rows=rows)
         if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
             read = self._read_numbers(column, learned, limits)
             return read._replace(
                 rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row])
             )
-        done, begin, decided = dict[int, Value | Words](), len(learned), 0
-        for i in np.flatnonzero(column.present()).tolist():
+        done, decided = list[Value | Words](), 0
+        for i in _rows_with_value(column, len(learned)):
             if not self._may_change(column):
-                begin = i
                 break
+            done += [None] * (i - len(done))
             value, is_open = column.at(i), self.open
             if learned[i]:
                 self.note(value, limits)
             if is_open and not self.open:
                 decided = i if rows is None else int(rows[i])
-            done[i] = self.one(value)
-        rest = np.arange(len(learned)) >= begin
-        return _overlaid(self._read_all(column), rest, done)._replace(rows=rows, row=decided)
+            done.append(self.one(value))
+        rest = self._read_all(column.rows(slice(len(done), None)))
+        read = _behind(done, rest, len(learned))
+        if read.words is not None and not self.open:
+            read = self._with_new_words(read, learned, limits, rows, len(done))
+        return read._replace(rows=rows, row=decided)
+
+    def _with_new_words(
+        self, read: Read, learned: Array, limits: Limits, rows: Array | None, start: int
+    ) -> Read:
+        """Give slots to new words of the values from number ``start`` on, as long as there are some."""
+        codes = None if read.words is None else read.words.codes
+        if read.words is None or codes is None or len(self.usual) >= limits.own:
+            return read
+        born, met = list[int](), set[int]()
+        for i in (start + np.flatnonzero(learned[start:])).tolist():
+            code = int(codes[i])
+            if code < 0 or code in met:
+                continue
+            met.add(code)
+            for word in self._new_words(read.words.texts[code], limits):
+                self.places[word] = len(self.usual)
+                self.usual.append(word)
+                born.append(i if rows is None else int(rows[i]))
+        return read._replace(new_words=born)
+
+    def _new_words(self, text: str, limits: Limits) -> Iterator[str]:
+        """The words of a text that have no slot yet, but may get one."""
+        for word in words_of(text) if len(self.usual) < limits.own else ():
+            if word not in self.places and len(self.usual) < limits.own:
+                yield word
 
     def _read_numbers(self, column: Column, learned: Array, limits: Limits) -> Read:
         """The same for numbers alone, which are read as they are, up to the end of a running number."""
         numbers = column.numbers
         if numbers is None:
             return Read(column)
-        for i in np.flatnonzero(learned & ~np.isnan(numbers)).tolist():
-            self.note(float(numbers[i]), limits)
+        for i in _rows_with_value(column, len(learned)):
+            if learned[i]:
+                self.note(float(numbers[i]), limits)
             if self.kind in OTHERS:
                 return Read(Column(np.where(np.arange(len(numbers)) < i, numbers, np.nan)), row=i)
             if self.is_settled:
@@ -366,13 +414,10 @@ class Kind:
         return Read(column)
 
     def _may_change(self, column: Column) -> bool:
-        if not self.is_settled or (column.codes is not None and self._waits):
+        if self.open or self.rising is not None or (column.codes is not None and self._waits):
             return True
-        return (
-            (column.dates is not None or self._is_seconds)
-            and self.first is None
-            and self.kind not in OTHERS
-        )
+        has_dates = column.dates is not None or self._is_seconds
+        return has_dates and self.first is None and self.kind not in OTHERS
 
     def _read_all(self, column: Column) -> Read:
         """The values of a column that is decided, or of which nothing is learned."""
@@ -514,26 +559,36 @@ def _put(column: Column, used: list[int], values: list[Value]) -> Column:
     return Column(given, moments, new[codes], list(texts)).compact()
 
 
-def _overlaid(read: Read, rest: Array, done: Mapping[int, Value | Words]) -> Read:
-    """The rows of a mask as they were read together, and others one by one."""
-    n = len(rest)
-    whole = []
-    for column, is_words in ((read.column, False), (read.words or Column(), True)):
-        kept = column.rows(rest).spread_to(np.flatnonzero(rest), n)
-        numbers = np.full(n, np.nan) if kept.numbers is None else kept.numbers
-        dates = np.zeros(n, np.bool_) if kept.dates is None else kept.dates
-        codes = np.full(n, -1, np.int32) if kept.codes is None else kept.codes.astype(np.int32)
-        texts = {text: i for i, text in enumerate(kept.texts)}
-        for row, value in done.items():
-            if isinstance(value, Words) != is_words or value is None:
-                continue
-            if isinstance(value, str | Words):
-                text = value.text if isinstance(value, Words) else value
-                codes[row] = texts.setdefault(text, len(texts))
-            else:
-                numbers[row], dates[row] = (
-                    value[0] if isinstance(value, tuple) else value,
-                    isinstance(value, tuple),
-                )
-        whole.append(Column(numbers, dates, codes, list(texts)).compact())
-    return Read(whole[0], whole[1] if whole[1].codes is not None else None)
+def _rows_with_value(column: Column, n: int) -> Iterator[int]:
+    """The rows of a column of n rows that have a value; looked for piece by piece, since few are needed."""
+    for start in range(0, n, PIECE):
+        piece = column.rows(slice(start, start + PIECE))
+        yield from (start + np.flatnonzero(piece.present())).tolist()
+
+
+def _behind(done: Sequence[Value | Words], rest: Read, n: int) -> Read:
+    """Values of the first rows that were read one by one, and the others of n rows behind them."""
+    lengths = len(done), n - len(done)
+    column, words = (
+        concatenated([_column_of(done, is_words), part or Column()], lengths).compact()
+        for part, is_words in ((rest.column, False), (rest.words, True))
+    )
+    return Read(column, words if words.codes is not None else None)
+
+
+def _column_of(values: Sequence[Value | Words], is_words: bool) -> Column:
+    """The column of the values that are words, or of the others."""
+    n, texts = len(values), dict[str, int]()
+    numbers, dates, codes = np.full(n, np.nan), np.zeros(n, np.bool_), np.full(n, -1, np.int32)
+    for row, value in enumerate(values):
+        if isinstance(value, Words) != is_words or value is None:
+            continue
+        if isinstance(value, str | Words):
+            text = value.text if isinstance(value, Words) else value
+            codes[row] = texts.setdefault(text, len(texts))
+        else:
+            numbers[row], dates[row] = (
+                value[0] if isinstance(value, tuple) else value,
+                isinstance(value, tuple),
+            )
+    return Column(numbers, dates, codes, list(texts)).compact()

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from budgetron import _core
+
 DAY = 86400.0
 PERIODS = {"day": (DAY, 0.0), "week": (7 * DAY, 3 * DAY), "year": (365.2425 * DAY, 0.0)}
 """Length of each period, and the place of 1970-01-01 in it: a Thursday, where weeks begin on Monday."""
@@ -15,16 +17,14 @@ SEEN = {"day": 0, "week": 1, "year": 2}
 NEAR = 0.01  # places of a period that are nearer are the same
 
 
-def place_in_period(moments: npt.NDArray[Any], part: str) -> npt.NDArray[np.float64]:
-    """Sine and cosine of the place of each moment in a period."""
+def place_in_period(moments: npt.NDArray[np.float64], part: str) -> npt.NDArray[np.float64]:
+    """Sines, and below them cosines, of the place of each moment in a period."""
     length, start = PERIODS[part]
     since = moments + start
-    since = since - np.floor(since / length) * length  # np.mod takes longer
-    angle = since * (2 * np.pi / length)
-    places = np.empty((*angle.shape, 2))
-    np.sin(angle, out=places[..., 0])
-    np.cos(angle, out=places[..., 1])
-    return places
+    since -= np.floor(since / length) * length  # np.mod takes longer
+    since *= 2 * np.pi / length
+    waves: npt.NDArray[np.float64] = _core.sines_cosines(since)  # NumPy's take four times as long
+    return waves
 
 
 def first_of_period(moments: npt.NDArray[Any], first: float, part: str) -> int | None:

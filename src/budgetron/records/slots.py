@@ -342,6 +342,8 @@ class Slots:
 
     def _new_texts(self, known: Known, codes: Array, texts: Sequence[str]) -> Iterator[tuple[int, str]]:
         """The new texts that may get a slot, and the first that do not."""
+        if known.values.keys() >= set(texts):
+            return
         firsts = np.full(len(texts) + 1, -1)  # the last place is for code -1
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
         rows = zip(firsts.tolist(), texts, strict=False)
@@ -496,11 +498,12 @@ class Slots:
             )
             and type(data["hashed"]) is type(data["shares"]) is bool
         ):
+            kind = Kind.restored(data["kind"])
+            if len(kind.usual) > self.limits.own:
+                raise ValueError("a column of the encoder has more words than slots for them")
             values = dict(zip(data["values"], data["slots"], strict=True))
             places = (data["number"], data["trend"], dict(data["times"]), data["words"])
-            return Known(
-                data["name"], Kind.restored(data["kind"]), *places, values, data["hashed"], data["shares"]
-            )
+            return Known(data["name"], kind, *places, values, data["hashed"], data["shares"])
         raise ValueError("a column of the encoder is invalid")
 
 

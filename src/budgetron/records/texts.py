@@ -7,7 +7,7 @@ count. A number with leading zeros, such as 01234, stays a text.
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 BLANKS = " \t\n\v\f\r"
@@ -36,9 +36,11 @@ def meaning(text: str) -> Meaning:
     return _of_short(text) if len(text) <= 64 else _of_any(text)
 
 
-def meanings(texts: Iterable[str]) -> list[Meaning]:
+def meanings(texts: Sequence[str]) -> list[Meaning]:
     """The meanings of texts."""
-    return [_of_short(text) if len(text) <= 64 else _of_any(text) for text in texts]
+    if max(map(len, texts), default=0) <= 64:
+        return list(map(_of_short, texts))
+    return list(map(meaning, texts))
 
 
 def has_leading_zero(text: str, number: float) -> bool:

@@ -1,4 +1,4 @@
-"""Free text as words: the usual words of a column have a slot each, all others share slots by a hash."""
+"""Free text as words: the first words of a column have a slot each, all others share slots by a hash."""
 
 import re
 import zlib
@@ -26,11 +26,16 @@ def placed(codes: Sequence[int], slots: int) -> tuple[npt.NDArray[Any], npt.NDAr
     return (mixed >> (32 - bits)).astype(np.intp), 1.0 - 2.0 * ((mixed >> (31 - bits)) & 1)
 
 
+def shared(slots: int) -> int:
+    """How many of the slots of a column are for words that have none of their own."""
+    return max(2, slots // 4)
+
+
 def usual(texts: Iterable[str], slots: int) -> list[str]:
-    """The words, and pairs of neighbours, that get a slot of their own, from some texts of a column."""
+    """The words, and pairs of neighbours, of some texts that are the first to get a slot of their own."""
     singles, pairs, lefts, rights = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
-        found = _words(text)
+        found = words_of(text)
         singles.update(set(found))
         pairs.update(set(_pairs(found)))
         lefts.update(found[:-1])
@@ -42,13 +47,13 @@ def usual(texts: Iterable[str], slots: int) -> list[str]:
         return pairs[pair] >= max(PAIRED, TOGETHER * by_chance)
 
     paired = [pair for pair, _ in _by_count(pairs) if belongs(pair)][: slots // 16]
-    own = [word for word, _ in _by_count(singles)][: slots // 2 - len(paired)]
+    own = [word for word, _ in _by_count(singles)][: slots - shared(slots) - len(paired)]
     return own + paired
 
 
 def bag(text: str, usual: Mapping[str, int], own: int, shared: int) -> npt.NDArray[np.float64]:
     """The slots of a text: its own, 1 for each usual word or pair; then those of other words, by a hash."""
-    words = list(dict.fromkeys(found := _words(text)))
+    words = list(dict.fromkeys(found := words_of(text)))
     row = np.zeros(own + shared)
     row[[place for word in words if (place := usual.get(word)) is not None]] = 1.0
     row[[place for pair in _pairs(found) if (place := usual.get(pair)) is not None]] = 1.0
@@ -59,7 +64,7 @@ def bag(text: str, usual: Mapping[str, int], own: int, shared: int) -> npt.NDArr
     return row
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text, in small letters."""
     found = _WORD.finditer(text.lower())
     return [match[0][:LONGEST] for match, _ in zip(found, range(MOST), strict=False)]

@@ -15,10 +15,10 @@ FILE = "aliases.json"
 
 
 class _Document(Struct):
-    """What the file holds. ``renaming`` is a model's name and its new one, while it is renamed."""
+    """What the file holds. ``renaming`` has the new names of models that are being renamed."""
 
     aliases: dict[str, str]
-    renaming: tuple[str, str] | None = None
+    renaming: dict[str, str] | None = None
     crc32: int = 0
 
     def checksum(self) -> int:
@@ -30,10 +30,10 @@ class Aliases:
 
     def __init__(self, folder: Path) -> None:
         self._path, self.by_name = folder / FILE, dict[str, str]()
-        self._renaming: tuple[str, str] | None = None
+        self._renaming = dict[str, str]()
         if self._path.exists():
             document = self._read()
-            self.by_name, self._renaming = document.aliases, document.renaming
+            self.by_name, self._renaming = document.aliases, document.renaming or {}
 
     def _read(self) -> _Document:
         try:
@@ -45,25 +45,26 @@ class Aliases:
         return document
 
     def settle(self, models: Collection[str]) -> None:
-        """The service may have ended while it renamed a model: their names tell whether it came to that."""
-        if self._renaming is None:
-            return
-        old, new = self._renaming
-        if new in models and old not in models:
-            self.rename(old, new)
-        else:
-            self.write(self.by_name)
+        """The service may have ended while it renamed models: their names tell whether it came to that."""
+        for old, new in self._renaming.items():
+            self.rename(old, new if new in models and old not in models else old)
 
-    def write(self, by_name: dict[str, str], renaming: tuple[str, str] | None = None) -> None:
+    def write(self, by_name: dict[str, str], renaming: dict[str, str] | None = None) -> None:
         """Write all aliases; they hold when this returns."""
-        document = _Document(by_name, renaming)
+        renaming = self._renaming if renaming is None else renaming
+        document = _Document(by_name, renaming or None)
         document.crc32 = document.checksum()
         durable.write(str(self._path), [msgspec.json.encode(document)])
-        self.by_name = by_name
+        self.by_name, self._renaming = by_name, renaming
+
+    def begin_renaming(self, old: str, new: str) -> None:
+        """Note that a model is being renamed, until `rename`."""
+        self.write(self.by_name, self._renaming | {old: new})
 
     def rename(self, old: str, new: str) -> None:
-        """Let the aliases of a model follow its new name."""
-        self.write({alias: new if name == old else name for alias, name in self.by_name.items()})
+        """Let the aliases of a model follow its new name; or its old one, if it was not renamed."""
+        rest = {name: to for name, to in self._renaming.items() if name != old}
+        self.write({alias: new if name == old else name for alias, name in self.by_name.items()}, rest)
 
     def of(self, model: str) -> list[str]:
         """The aliases of a model."""

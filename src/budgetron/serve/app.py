@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -90,6 +91,10 @@ class _Endpoint:
                 problem.headers["Allow"] = ", ".join(self.by_method)
             self.service.counters.rejected[request.model, problem.name] += 1
             response = as_problem(problem)
+        except sqlite3.ProgrammingError as error:
+            if "closed database" not in str(error):
+                raise
+            response = as_problem(Problem("busy", "the model is being changed: try again.", retry_after=1))
         await response(scope, receive, send)
 
 

@@ -20,6 +20,7 @@ class Challenger(ServedModel):
         history = beside.history.of(name)
         super().__init__(name, beside.limits, member.settings, published, member.tally, history)
         self.events.load(history)
+        self.born = member.born
         self.stream, self.work, self.log, self.loop = beside, beside.work, beside.log, beside.loop
         self.thread = beside.thread
 
@@ -32,7 +33,7 @@ class Challenger(ServedModel):
 
     def submit(self, job: Job) -> None:
         """Queue a job for the stream, of which this model gives the answer."""
-        job.asked = self.name
+        job.asked = self.born
         self.stream.submit(job)
 
     def learned(self, after: int, chain: bytes | None = None) -> list[LoggedRequest]:

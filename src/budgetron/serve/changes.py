@@ -3,7 +3,7 @@
 A change takes one number, as a row does: so every version is one model, before the change and after it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -62,13 +62,13 @@ class LeftOut(Struct, forbid_unknown_fields=True, rename={"begin": "from"}):
 
     def ranges(self, log: Log) -> list[Range]:
         """Their numbers. Rows of one request were written at one time."""
-        if isinstance(self.begin, datetime) and isinstance(self.until, datetime):
-            return log.written(self.begin.timestamp(), self.until.timestamp())
-        if isinstance(self.begin, datetime) or isinstance(self.until, datetime):
-            raise Problem(
-                "malformed", "leave_out: from and until must be two times, or two numbers of rows."
-            )
-        return [(self.begin, self.until)]
+        begin, until = self.begin, self.until
+        if isinstance(begin, datetime) and isinstance(until, datetime) and begin <= until:
+            return log.written(begin.timestamp(), until.timestamp())
+        if isinstance(begin, int) and isinstance(until, int) and 0 <= begin <= until:
+            return [(begin, until)]
+        what = "two times, or two numbers of rows from 0, the later one last"
+        raise Problem("malformed", f"leave_out: from and until must be {what}.")
 
 
 class Changed(NamedTuple):
@@ -106,40 +106,25 @@ def changed(folder: Path, team: Team, log: Log, change: Change, until: int) -> C
         team.rename(name, change.new_name)
     elif change.what == "add challenger":
         assert change.settings is not UNSET
-        new = Member.new(settings_of(change.settings))
+        new = Member.new(settings_of(change.settings), until + 1)
         counts = _replayed([new], log, change, None, until, own=False)
-        team.add(name, new, until + 1)
+        team.add(name, new)
         return Changed(team, *counts)
     else:
         kept = None if change.to == 0 else snapshot.read(folder / archive.FOLDER, change.to)
-        then = Team(Member.new(team.own.settings)) if kept is None else kept.team(team.own.settings)
-        team.own = then.own
-        names = _names_then(team.challengers, log, change.to, until)
+        then = Team(Member.new(team.own.settings, 0)) if kept is None else kept.team(team.own.settings)
+        team.own, there = then.own, {each.born: each for each in then.challengers.values()}
         team.challengers = {
-            name: _as_then(each, then, names[name]) for name, each in team.challengers.items()
+            name: there.get(each.born) or Member.new(each.settings, each.born)
+            for name, each in team.challengers.items()
         }
         team.anew(until + 1)
+        members = [team.own, *team.challengers.values()]
+        for each in members:
+            each.tally.leave(change.to, until)
         chain = log.state.id if kept is None else kept.chain
-        return Changed(team, *_replayed([team.own, *team.challengers.values()], log, change, chain, until))
+        return Changed(team, *_replayed(members, log, change, chain, until))
     return Changed(team)
-
-
-def _names_then(now: Iterable[str], log: Log, after: int, until: int) -> dict[str, str | None]:
-    """What challengers were called after a row; None for those that were added since."""
-    names = dict[str, str | None]((name, name) for name in now)
-    for change in [change_of(each) for each in log.changes(after) if each.first < until][::-1]:
-        for name, was in names.items():
-            if change.what == "add challenger" and change.name == was:
-                names[name] = None
-            elif change.what == "rename challenger" and change.new_name == was:
-                names[name] = str(change.name)
-    return names
-
-
-def _as_then(now: Member, then: Team, name: str | None) -> Member:
-    """A challenger as it was under a name; one that was not there begins anew."""
-    was = None if name is None else then.challengers.get(name)
-    return was if was is not None and was.settings == now.settings else Member.new(now.settings)
 
 
 def _replayed(

@@ -34,9 +34,12 @@ TABLES = {  # as SQLite stores them
     " size integer not null, state text not null, version integer not null)",
 }
 """The blobs are last: to count entries, SQLite need not read them."""
-INDEX = "CREATE UNIQUE INDEX kept_names ON kept(name) WHERE name IS NOT NULL"
 CHANGE = "application/vnd.budgetron.change+json"
 """The content type of an entry that is no request of rows, but a roll-back or a reset."""
+INDEXES = (
+    "CREATE UNIQUE INDEX IF NOT EXISTS kept_names ON kept(name) WHERE name IS NOT NULL",
+    f"CREATE INDEX IF NOT EXISTS changes ON log(first) WHERE media = '{CHANGE}'",
+)
 COUNTED = ("log", "answers", "kept", "positions")
 
 
@@ -81,7 +84,10 @@ class Answer(NamedTuple):
 
 
 class KeptRow(NamedTuple):
-    """A row that waits for its label, what was predicted for it, and the id that the client gave it."""
+    """A row that waits for its label, what was predicted for it, and the id that the client gave it.
+
+    ``predicted`` is a list in JSON: the prediction, the version, and that with which the model joined.
+    """
 
     body: bytes
     predicted: bytes

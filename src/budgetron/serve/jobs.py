@@ -40,7 +40,7 @@ class Job:
     key: str | None = None
     digest: bytes = b""
     place: Place | None = None  # in the messages of a broker, if it is from there
-    asked: str = ""  # the challenger that was asked, and answers
+    asked: int = 0  # the challenger that was asked, and answers: the version with which it joined
     size: int = 0  # bytes of the queue
     rows: int = 0  # of the queue
     result: bytes | Problem | None = None  # None: there is something to do

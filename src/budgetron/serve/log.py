@@ -44,7 +44,7 @@ def create(folder: Path, end: int = 0) -> bytes:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # SQLite takes its mode for all
     with entries.refusing(path), closing(_connected(path)) as db:
         db.execute("begin immediate")
-        for statement in (*entries.TABLES.values(), entries.INDEX):
+        for statement in (*entries.TABLES.values(), *entries.INDEXES):
             db.execute(statement)
         db.execute(f"pragma user_version={entries.FORMAT}")
         db.execute(f"pragma application_id={entries.APPLICATION}")
@@ -86,6 +86,8 @@ class Log:
             self.state = check(folder, self.mark.read())
             with entries.refusing(self.path):
                 self._db = _connected(self.path)
+                for statement in entries.INDEXES:  # a log may be older than an index
+                    self._db.execute(statement)
         except BaseException:
             self.mark.close()
             raise
@@ -283,9 +285,9 @@ class Log:
 
     def changes(self, after: int) -> list[LoggedRequest]:
         """The roll-backs and resets after a row."""
-        query = "select * from log where first >= ? and media = ? order by first"
+        query = f"select * from log indexed by changes where media = '{CHANGE}' and first >= ?"
         with self._lock:
-            found = self._db.execute(query, (after, CHANGE)).fetchall()
+            found = self._db.execute(f"{query} order by first", (after,)).fetchall()
         return [request_of(entry) for entry in found]
 
     def written(self, begin: float, end: float) -> list[tuple[int, int]]:

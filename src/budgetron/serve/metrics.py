@@ -10,12 +10,15 @@ from typing import Any
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 OF_A_MODEL = {
-    "rows_learned_total": ("counter", "Rows learned since the model was created."),
+    "rows_learned_total": ("counter", "Rows learned since the model was created, or the challenger added."),
     "mistakes_total": ("counter", "Rows that were predicted wrongly before they were learned."),
     "error_window": ("gauge", "Rate of mistakes (targets: mean squared error) over the last 1000 rows."),
     "error_running": ("gauge", "The same over all rows."),
     "support_vectors": ("gauge", "Support vectors of the model."),
     "model_bytes": ("gauge", "Memory of the model."),
+    "covered": ("gauge", "Share of the last 500 rows that their sets or intervals covered."),
+}
+OF_A_STREAM = {
     "queue_rows": ("gauge", "Rows that wait to be learned."),
     "queue_bytes": ("gauge", "Bytes that wait to be learned."),
     "log_bytes": ("gauge", "Size of the log on disk."),
@@ -27,8 +30,8 @@ OF_A_MODEL = {
     ),
     "snapshot_age_seconds": ("gauge", "Seconds since the last snapshot, or since the start."),
     "learning": ("gauge", "1 if the model learns, 0 if learning has stopped."),
-    "covered": ("gauge", "Share of the last 500 rows that their sets or intervals covered."),
 }
+"""What a model has once for itself and its challengers."""
 OF_A_CLASS = {
     "precision": "Share of the predictions of a rare class that were right.",
     "recall": "Share of the rows of a rare class that were found.",
@@ -96,9 +99,9 @@ def memory() -> int:
 def text(counters: Counters, models: Mapping[str, Any]) -> str:
     """All metrics; ``models`` has a dict of numbers for each model, as `ServedModel.numbers` gives it."""
     lines = list[str]()
-    for name, (kind, meaning) in OF_A_MODEL.items():
+    for name, (kind, meaning) in (OF_A_MODEL | OF_A_STREAM).items():
         lines += _head(name, kind, meaning)
-        lines += [_line(name, numbers[name], model=model) for model, numbers in models.items()]
+        lines += [_line(name, numbers.get(name), model=model) for model, numbers in models.items()]
     for name, meaning in OF_A_CLASS.items():
         lines += _head(f"class_{_word(name)}", "gauge", meaning)
         lines += _of_classes(name, models)
@@ -114,7 +117,8 @@ def text(counters: Counters, models: Mapping[str, Any]) -> str:
         lines.append(_line("rejected_total", count, model=model, reason=reason))
     lines += _head("commit_seconds", "histogram", "Time to write a group of requests to the log.")
     for model, numbers in models.items():
-        lines += numbers["commits"].lines("budgetron_commit_seconds", {"model": model})
+        if "commits" in numbers:
+            lines += numbers["commits"].lines("budgetron_commit_seconds", {"model": model})
     lines += _head("predict_seconds", "histogram", "Time of predict requests, without waiting for bodies.")
     lines += counters.predict_seconds.lines("budgetron_predict_seconds", {})
     lines += _head("resident_memory_bytes", "gauge", "Memory of the process.")

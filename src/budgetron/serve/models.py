@@ -58,6 +58,7 @@ class Model(ServedModel):
     def __init__(self, name: str, folder: Path, limits: Limits) -> None:
         chosen = settings.read(folder)
         self.log, self._folder = Log(folder, limits), folder
+        self._closing, self._filing = False, threading.Lock()  # whose holder writes to the folder
         try:
             self.retention = retention.read(folder, limits)
             self.log.retain(self.retention)
@@ -89,6 +90,8 @@ class Model(ServedModel):
 
     def close(self) -> None:
         """Finish what is queued, save, close."""
+        with self._filing:
+            self._closing = True
         if self.writer.is_alive():
             self.writer.close()
         self.webhooks.close()
@@ -108,7 +111,7 @@ class Model(ServedModel):
     def team(self) -> Team:
         """The model with its challengers, as they are now."""
         beside = {
-            name: Member(each.settings, each.published.estimator, each.tally)
+            name: Member(each.settings, each.published.estimator, each.tally, each.born)
             for name, each in self.challengers.items()
         }
         return Team(Member(self.settings, self.published.estimator, self.tally), beside, self.compared)
@@ -169,28 +172,40 @@ class Model(ServedModel):
         to = begin if replay and begin is not None else self.published.version
         return Change("add challenger", to, replay, name=name, settings=asdict(chosen))
 
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Its folder is not moved meanwhile; a `Problem` if the model is being closed."""
+        with self._filing:
+            if self._closing:
+                raise Problem(
+                    "busy", f"the model {self.name!r} is being changed: try again.", retry_after=1
+                )
+            yield
+
     def freeze(self, frozen: bool) -> None:
         """Let it only predict from now on, or learn again; on disk when this returns."""
-        if frozen:
-            (self._folder / FROZEN).touch(mode=0o600)
-        else:
-            (self._folder / FROZEN).unlink(missing_ok=True)
-        log.sync_folder(self._folder)
-        self.frozen = frozen
+        with self._in_place():
+            if frozen:
+                (self._folder / FROZEN).touch(mode=0o600)
+            else:
+                (self._folder / FROZEN).unlink(missing_ok=True)
+            log.sync_folder(self._folder)
+            self.frozen = frozen
 
     def retain(self, wanted: Wanted) -> dict[str, Any]:
         """Keep rows for labels within these limits, from now on and after restarts."""
         chosen = wanted.beside(self.limits)
-        if self.trouble is not None:  # nothing is written any more
-            raise Problem("learning-stopped", self.trouble)
-        wanted.write(self._folder)
-        self.retention = chosen
-        self.log.retain(chosen)
-        try:
-            self.log.trim()
-        except sqlite3.Error as error:
-            raise self.writer.stop(f"the log could not be written: {error}") from None
-        self.writer.tell_dropped()
+        with self._in_place():
+            if self.trouble is not None:  # nothing is written any more
+                raise Problem("learning-stopped", self.trouble)
+            wanted.write(self._folder)
+            self.retention = chosen
+            self.log.retain(chosen)
+            try:
+                self.log.trim()
+            except sqlite3.Error as error:
+                raise self.writer.stop(f"the log could not be written: {error}") from None
+            self.writer.tell_dropped()
         return self.kept()
 
     def kept(self) -> dict[str, Any]:
@@ -239,7 +254,7 @@ class Models(ServedModels):
         self.folder, self.limits = folder, limits
         self.by_name: dict[str, Model | Challenger] = {}
         self._aliases: Aliases | None = None  # they are read when the folder is opened
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()  # of names and aliases, which changes hold for moments only
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -254,7 +269,7 @@ class Models(ServedModels):
             raise DataError(sentence)
         if not names and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise DataError(f"{self.folder}: holds no models, and is not empty: give an empty folder.")
-        remove_deleted(self.folder)
+        remove_unfinished(self.folder)
         make_private(self.folder, names)
         self._aliases = Aliases(self.folder)
         try:
@@ -267,10 +282,35 @@ class Models(ServedModels):
             self.close()
             raise
 
+    @contextmanager
+    def _alone(self, *names: str) -> Iterator[None]:
+        """Nobody else changes or makes models of these names meanwhile; other models need not wait."""
+        with self._lock:
+            for name in self.changing.intersection(names):
+                raise self._is_changing(name)
+            self.changing |= {*names}
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.changing -= {*names}
+
+    @contextmanager
+    def _alone_with(self, name: str, *new: str) -> "Iterator[Model | Challenger]":
+        """A model, which nobody else changes meanwhile, nor those that learn the same rows."""
+        model = self.by_name.get(name)
+        if model is None:
+            raise self._unknown(name)
+        stream = cast(Model, model.stream)
+        with self._alone(stream.name, *stream.challengers, *new):
+            if self.by_name.get(name) is not model:  # changed since
+                raise self._is_changing(name)
+            yield model
+
     def create(self, name: str, chosen: Settings, start: Path | None = None) -> Model:
         """Create the folder of a model, and open it."""
         check_name(name)
-        with self._changing:
+        with self._alone(name):
             self._refuse_new(name, chosen)
             folder = self._created(name, chosen, start)
             return self._begin(name, folder)
@@ -285,21 +325,26 @@ class Models(ServedModels):
 
     def _know(self, model: Model) -> None:
         """Find a model and its challengers by their names from now on."""
-        for name in (model.name, *model.challengers):
-            if self.by_name.get(name, model).stream is not model:
-                model.close()
-                raise DataError(
-                    f"{self.folder / model.name}: there is another model {name!r}: move one away."
-                )
-        self.by_name = self.by_name | {model.name: model, **model.challengers}
+        with self._lock:
+            for name in (model.name, *model.challengers):
+                if self.by_name.get(name, model).stream is not model:
+                    model.close()
+                    raise DataError(
+                        f"{self.folder / model.name}: there is another model {name!r}: move one away."
+                    )
+            self.by_name = self.by_name | {model.name: model, **model.challengers}
+
+    def _forget(self, *models: ServedModel) -> None:
+        """Find models by their names no more."""
+        names = {each.name for each in models}
+        self.by_name = {name: each for name, each in self.by_name.items() if name not in names}
 
     def challenge(self, beside: str, name: str, chosen: Settings, replay: bool) -> dict[str, Any]:
         """Let one more model learn beside another one, or raise a `Problem`."""
         check_name(name)
-        with self._changing:
+        with self._alone_with(beside, name) as model:
             self._refuse_new(name, chosen)
-            stream = self.get(beside).stream
-            assert isinstance(stream, Model)
+            stream = cast(Model, model.stream)
             if chosen.task != stream.settings.task:
                 raise Problem("malformed", f"{stream.name!r} is a model of {stream.settings.task}.")
             answer = stream.changed(partial(stream.adding, name, chosen, replay))
@@ -307,13 +352,13 @@ class Models(ServedModels):
         return answer
 
     def _refuse_new(self, name: str, chosen: Settings) -> None:
-        """Refuse a model that cannot be."""
+        """Refuse a model that cannot be; its name is taken already, so that nobody else makes it."""
         try:
             chosen.estimator()
         except (ValueError, TypeError) as error:
             raise Problem("malformed", str(error)) from None
         self._refuse_taken(name)
-        if len(self.by_name) >= self.limits.models:
+        if len(self.changing.union(self.by_name)) > self.limits.models:
             raise Problem("too-large", f"there are {self.limits.models} models already, the most allowed.")
 
     def _refuse_taken(self, name: str) -> None:
@@ -322,54 +367,48 @@ class Models(ServedModels):
         if name in self.aliases:
             raise Problem("exists", f"there is an alias {name!r} already.")
 
-    def _end(self, name: str, what: str) -> Path:
-        """Close a model, so that its folder can be renamed or deleted; returns the folder."""
-        model = self.by_name.get(name)
-        if model is None:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.")
-        if name == DEFAULT:
-            raise Problem("in-use", f"the model {DEFAULT!r} cannot be {what}: every folder has it.")
-        assert isinstance(model, Model)
-        self._forget(model, *model.challengers.values())
-        model.close()
-        return self.folder / name
-
-    def _forget(self, *models: ServedModel) -> None:
-        names = {each.name for each in models}
-        self.by_name = {name: each for name, each in self.by_name.items() if name not in names}
-        for each in models:
-            self.end_events(each)
-
     def delete(self, name: str) -> None:
         """Delete a model with all that it learned, or raise a `Problem`."""
-        with self._changing:
-            if aliases := self._written().of(name):
-                raise Problem(
-                    "in-use", f"{name!r} has the alias {aliases[0]!r}: let it be of another model."
-                )
-            if self._is_removed(name):
-                return
-            folder = self._end(name, "deleted")
-            gone = folder.with_name(f".{name}.deleted")
-            shutil.rmtree(gone, ignore_errors=True)
-            with self._moving(name, folder):
-                folder.rename(gone)
-                log.sync_folder(self.folder)
-            shutil.rmtree(gone, ignore_errors=True)
+        with self._alone_with(name) as model:
+            with self._lock:
+                self._refuse_to_delete(model)
+                self._forget(model)
+            if isinstance(model, Challenger):
+                self._remove(model)
+            else:
+                self._delete(model)
+            self.end_events(model)
 
-    def _is_removed(self, name: str) -> bool:
-        """Remove a challenger, if the model is one. One that has challengers is not removed."""
-        model = self.by_name.get(name)
-        if isinstance(model, Challenger):
-            cast(Model, model.stream).changed(lambda: Change("remove challenger", name=name))
-            self._forget(model)
-            return True
+    def _refuse_to_delete(self, model: Model | Challenger) -> None:
+        name = model.name
+        if aliases := self._written().of(name):
+            raise Problem("in-use", f"{name!r} has the alias {aliases[0]!r}: let it be of another model.")
+        if name == DEFAULT:
+            raise Problem("in-use", f"the model {DEFAULT!r} cannot be deleted: every folder has it.")
         if isinstance(model, Model) and model.challengers:
             first = next(iter(model.challengers))
-            raise Problem(
-                "in-use", f"{name!r} learns for its challenger {first!r}: delete that one before."
-            )
-        return False
+            why = f"{name!r} learns for its challenger {first!r}: delete that one before."
+            raise Problem("in-use", why)
+
+    def _remove(self, model: Challenger) -> None:
+        """Remove a challenger."""
+        stream = cast(Model, model.stream)
+        try:
+            stream.changed(lambda: Change("remove challenger", name=model.name))
+        except Problem:
+            self._know(stream)
+            raise
+
+    def _delete(self, model: Model) -> None:
+        """Close a model, and remove its folder."""
+        folder = self.folder / model.name
+        gone = folder.with_name(f".{model.name}.deleted")
+        model.close()
+        shutil.rmtree(gone, ignore_errors=True)
+        with self._moving(model.name, folder):
+            folder.rename(gone)
+            log.sync_folder(self.folder)
+        shutil.rmtree(gone, ignore_errors=True)
 
     @contextmanager
     def _moving(self, name: str, folder: Path) -> Iterator[None]:
@@ -383,40 +422,51 @@ class Models(ServedModels):
     def rename(self, name: str, to: str) -> None:
         """Give a model another name, or raise a `Problem`; its aliases stay its own."""
         check_name(to)
-        with self._changing:
+        with self._alone_with(name, to) as model:
+            if name == DEFAULT:
+                raise Problem("in-use", f"the model {DEFAULT!r} cannot be renamed: every folder has it.")
             self._refuse_taken(to)
-            model = self.by_name.get(name)
-            beside = model.challengers if isinstance(model, Model) else {}
-            try:
-                self.moving = frozenset([name, *beside])
-                if isinstance(model, Challenger):
-                    self._rename_challenger(self._written(), model, to)
-                else:
-                    self._rename(self._written(), name, to)
-            finally:
-                self.moving = frozenset()
+            if isinstance(model, Challenger):
+                self._rename_challenger(model, to)
+            else:
+                self._rename(model, to)
 
-    def _rename(self, aliases: Aliases, name: str, to: str) -> None:
-        folder = self._end(name, "renamed")
-        with self._moving(name, folder):
-            aliases.write(dict(aliases.by_name), (name, to))
+    def _rename(self, model: Model, to: str) -> None:
+        name, folder, aliases = model.name, self.folder / model.name, self._written()
+        gone = [model, *model.challengers.values()]
+        with self._lock:
+            self._forget(*gone)
+        for each in gone:
+            self.end_events(each)
+        model.close()
+        with self._moving(name, folder), self._lock:
+            aliases.begin_renaming(name, to)
             folder.rename(folder.with_name(to))
-        log.sync_folder(self.folder)
+            log.sync_folder(self.folder)
+            aliases.rename(name, to)
         self._begin(to, folder.with_name(to))
-        aliases.rename(name, to)
 
-    def _rename_challenger(self, aliases: Aliases, model: Challenger, to: str) -> None:
-        stream = cast(Model, model.stream)
-        aliases.write(dict(aliases.by_name), (model.name, to))
-        stream.changed(lambda: Change("rename challenger", name=model.name, new_name=to))
-        self._forget(model)
-        self._know(stream)
-        aliases.rename(model.name, to)
+    def _rename_challenger(self, model: Challenger, to: str) -> None:
+        stream, name, aliases, new = cast(Model, model.stream), model.name, self._written(), to
+        with self._lock:
+            aliases.begin_renaming(name, to)
+        try:
+            stream.changed(lambda: Change("rename challenger", name=name, new_name=to))
+            with self._lock:
+                self._forget(model)
+            self._know(stream)
+            self.end_events(model)
+        except Problem:
+            new = name
+            raise
+        finally:
+            with self._lock:
+                aliases.rename(name, new)
 
     def alias(self, alias: str, name: str | None) -> None:
         """Let an alias be another name of a model, or remove it; a `Problem` if that cannot be."""
         check_name(alias)
-        with self._changing:
+        with self._lock:
             aliases = self._written()
             by_name = dict(aliases.by_name)
             if name is not None:
@@ -431,8 +481,10 @@ class Models(ServedModels):
     def _refuse_alias(self, alias: str, name: str) -> None:
         if alias in self.by_name:
             raise Problem("exists", f"there is a model {alias!r}, so it can be no alias.")
+        if alias in self.changing:
+            raise self._is_changing(alias)
         if name not in self.by_name:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+            raise self._unknown(name)
 
     def _written(self) -> Aliases:
         assert self._aliases is not None
@@ -442,17 +494,20 @@ class Models(ServedModels):
         """A new folder, which gets its name when it is complete."""
         new, folder = self.folder / f".{name}.new", self.folder / name
         shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(mode=0o700)
-        if start is None:
-            log.create(new)
-        else:
-            begin_with(new, start, chosen)
-        chosen.write(new)
-        log.sync_folder(new)
         try:
-            new.rename(folder)
-        except OSError:
-            raise DataError(f"{folder}: is in the way of a new model: move it away.") from None
+            new.mkdir(mode=0o700)
+            if start is None:
+                log.create(new)
+            else:
+                begin_with(new, start, chosen)
+            chosen.write(new)
+            log.sync_folder(new)
+            try:
+                new.rename(folder)
+            except OSError:
+                raise DataError(f"{folder}: is in the way of a new model: move it away.") from None
+        finally:  # a full disk has no room for what is left of it
+            shutil.rmtree(new, ignore_errors=True)
         log.sync_folder(self.folder)
         return folder
 
@@ -479,9 +534,9 @@ def check_name(name: str) -> None:
         )
 
 
-def remove_deleted(folder: Path) -> None:
-    """Remove what is left of models that were deleted when the service ended."""
-    for path in folder.glob(".*.deleted"):
+def remove_unfinished(folder: Path) -> None:
+    """Remove what is left of models that were made or deleted when the service ended."""
+    for path in (*folder.glob(".*.new"), *folder.glob(".*.deleted")):
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -31,7 +31,7 @@ TITLES = {
     "bad-row": (422, "A row is refused"),
     "key-reused": (422, "The key was used for another request"),
     "internal": (500, "The service failed"),
-    "busy": (503, "The queue is full"),
+    "busy": (503, "Something else comes first"),
     "learning-stopped": (503, "Learning has stopped"),
     "stopping": (503, "The service is stopping"),
 }

@@ -46,7 +46,7 @@ def restored(folder: Path, settings: Settings, log: Log) -> Restored:
     newest, damaged = snapshot.newest(folder, folder / archive.FOLDER)
     for why in damaged:
         report.warning("a snapshot is damaged, an older one is used: %s", why)
-    team, version, chain = Team(Member.new(settings)), 0, log.state.id
+    team, version, chain = Team(Member.new(settings, 0)), 0, log.state.id
     if newest is not None:
         if type(newest.estimator) is not type(team.own.estimator):
             raise DataError(f"{folder}: the snapshot is of another task than model.json says.")

@@ -23,6 +23,7 @@ from budgetron.serve.entries import CHANGE, LoggedRequest
 from budgetron.serve.history import History
 from budgetron.serve.jobs import Job, Published
 from budgetron.serve.limits import Limits
+from budgetron.serve.models import DEFAULT
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import learn_again
 from budgetron.serve.retention import Wanted
@@ -56,6 +57,7 @@ class KnownModel(msgspec.Struct):
 
     name: str
     frozen: bool = False
+    log_id: str = ""
 
 
 class ModelsAnswer(msgspec.Struct):
@@ -131,6 +133,11 @@ class Replica(ServedModel):
     def challenger_of(self) -> str | None:
         """As at the leader."""
         return self._beside
+
+    @property
+    def log_id(self) -> str:
+        """That of the leader, as soon as it is known."""
+        return self._id
 
     def close(self) -> None:
         """Stop following."""
@@ -324,17 +331,27 @@ class Replicas(ServedModels):
     def _follow(self, known: ModelsAnswer, loop: asyncio.AbstractEventLoop) -> None:
         """Have the models and aliases of the leader, and no others."""
         frozen = {each.name: each.frozen for each in known.models if NAME.fullmatch(each.name)}
+        gone = self._gone(known.models)
+        self.by_name = {name: each for name, each in self.by_name.items() if each not in gone}
         for name in frozen:
             if name not in self.by_name and len(self.by_name) < self.limits.models:
                 self._begin(name, loop)
-        gone = [each for name, each in self.by_name.items() if name not in frozen]
-        self.by_name = {name: each for name, each in self.by_name.items() if name in frozen}
         self._aliases = known.aliases
         for name, each in self.by_name.items():
             each.frozen = frozen[name]
         for each in gone:
             each.close()
             self.end_events(each)
+
+    def _gone(self, known: list[KnownModel]) -> list[Replica]:
+        """Models that the leader no longer has, or whose names others have now.
+
+        The model that cannot be deleted must be the same: else the leader is another service.
+        """
+        ids, models = {each.name: each.log_id for each in known}, self.by_name.values()
+        others = [each for each in models if "" != each.log_id != ids.get(each.name, "") != ""]
+        others = [] if any(each.name == DEFAULT for each in others) else others
+        return [each for each in models if each.name not in ids or each in others]
 
     def _begin(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         replica = Replica(name, self.leader, self.limits)

@@ -157,10 +157,13 @@ def query_of(request: Request, known: Mapping[str, Default]) -> dict[str, Any]:
         return values
     try:
         text = request.scope["query_string"].decode("ascii")
-        given = dict(parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=20))
+        given = parse_qsl(text, True, True, errors="strict", max_num_fields=20)
+        if len(dict(given)) < len(given):
+            raise ValueError
     except ValueError:
-        raise Problem("malformed", "the parameters of the address cannot be read.") from None
-    for name, text in given.items():
+        sentence = "the parameters of the address cannot be read, or one is given twice."
+        raise Problem("malformed", sentence) from None
+    for name, text in given:
         if name not in known:
             expected = f"expected {', '.join(known)}" if known else "there are none here"
             raise Problem("malformed", f"there is no parameter {name[:50]!r}: {expected}.")

@@ -18,6 +18,7 @@ from budgetron.records.table import Table
 from budgetron.serve.endpoints import BINARY, Endpoint, ModelEndpoint, of_a_model
 from budgetron.serve.entries import KeptRow
 from budgetron.serve.jobs import Job, Keep, Label, Learn, Published, Snapshot
+from budgetron.serve.limits import Limits
 from budgetron.serve.metrics import MEDIA as PROMETHEUS
 from budgetron.serve.metrics import text
 from budgetron.serve.predicting import are_few, predict, refuse_large, refuse_to_explain, said_beside
@@ -31,8 +32,8 @@ from budgetron.serve.settings import TASKS, Settings, named
 from budgetron.serve.writer import SERVICE_KEY, LearnAnswer
 
 LONGEST_WAIT = 30
-CHANGES = ThreadPoolExecutor(4, "changes")
-"""The threads of changes, which wait for each other: requests that change nothing have other threads."""
+CHANGES = ThreadPoolExecutor(Limits.models + 4, "changes")
+"""The threads of changes: one of each model may have to wait long, and others need not wait for it."""
 PAGE = 1000
 """Events of one answer."""
 STREAM = "text/event-stream"
@@ -48,7 +49,7 @@ class PredictAnswer(TypedDict):
 
     ``probabilities`` are those of each class, ``novelty`` is how unlike the rows learned a row is, and
     ``ids`` are those of kept rows. A model with a coverage has ``sets`` of labels, the most probable first,
-    or ``intervals``, whose ends are null as long as there is none.
+    which may be empty, or ``intervals``, whose ends are null as long as there is none.
     """
 
     version: Whole
@@ -94,7 +95,7 @@ async def predict_rows(service: Service, model: ServedModel, request: Request) -
     refuse_large(published, rows, service.limits)
     if explain:
         refuse_to_explain(published, rows)
-    predicted = partial(_predicted, published, rows, keep, explain, novelty)
+    predicted = partial(_predicted, model.born, published, rows, keep, explain, novelty)
     quick = are_few(published, rows) and not explain and not novelty
     answer = predicted() if quick else await asyncio.to_thread(predicted)
     service.counters.predictions[model.name] += len(rows)
@@ -404,7 +405,9 @@ async def answer_of(model: ServedModel, job: Job) -> Response:
     return Response(await future, media_type=JSON)
 
 
-def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool) -> bytes | Keep:
+def _predicted(
+    born: int, published: Published, rows: Rows, keep: bool, explain: bool, novelty: bool
+) -> bytes | Keep:
     """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
     answer, encode = predict(published, rows), msgspec.json.encode
     answer |= said_beside(published, rows, explain, novelty)
@@ -415,5 +418,5 @@ def _predicted(published: Published, rows: Rows, keep: bool, explain: bool, nove
     values = rows.X if isinstance(rows.X, list) else rows.X.tolist()
     names: Sequence[str | None] = rows.ids or [None] * len(rows)
     each = zip(values, answer["predictions"], names, strict=True)
-    kept = [KeptRow(encode(x), encode(y), name) for x, y, name in each]
+    kept = [KeptRow(encode(x), encode([y, published.version, born]), name) for x, y, name in each]
     return Keep(rows=len(kept), kept_rows=kept, answer=answer)

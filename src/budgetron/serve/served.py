@@ -45,6 +45,7 @@ class ServedModel(ABC):
     log: Log | None = None
     webhooks: Webhooks | None = None  # none of a replica, or of a challenger
     stream: "ServedModel"  # the model that has the log: itself, or that beside which it learns
+    born = 0  # of a challenger: the version with which it joined
 
     def __init__(
         self,
@@ -93,6 +94,11 @@ class ServedModel(ABC):
     def challenger_of(self) -> str | None:
         """The name of the model beside which it learns."""
         return None if self.stream is self else self.stream.name
+
+    @property
+    def log_id(self) -> str:
+        """Which log its rows are in."""
+        return "" if self.log is None else self.log.state.id.hex()
 
     @abstractmethod
     def close(self) -> None:
@@ -229,6 +235,7 @@ class ServedModel(ABC):
     def summary(self, figures: bool) -> dict[str, Any]:
         """What a list of models says of it."""
         known: dict[str, Any] = {"version": self.published.version, "frozen": self.frozen}
+        known["log_id"] = self.log_id
         if self.challenger_of is not None:
             known["challenger_of"] = self.challenger_of
         if not figures:
@@ -240,27 +247,33 @@ class ServedModel(ABC):
         }
 
     def numbers(self) -> dict[str, Any]:
-        """The numbers of the metrics page."""
+        """The numbers of the metrics page; those of the stream are not repeated for each challenger."""
         estimator, version = published = self.published
-        values, work = self.tally.values(), self.work
+        values = self.tally.values()
         return {
-            "rows_learned_total": version,
+            "rows_learned_total": version if self.challenger_of is None else values["rows"],
             "mistakes_total": values["mistakes"],
             "error_window": values["window"]["rate"],
             "error_running": values["running"]["rate"],
             "support_vectors": int(estimator.n_support_) if published.fitted else 0,
             "model_bytes": int(estimator.memory_bytes_) if published.fitted else 0,
+            "covered": estimator.covered_ if covers(published) else None,
+            "rare": values.get("rare", []),
+            "told": dict(self.told),
+        } | (self._numbers_of_stream() if self.stream is self else {})
+
+    def _numbers_of_stream(self) -> dict[str, Any]:
+        work, kept = self.work, self.kept()
+        return {
             "queue_rows": work.queued_rows,
             "queue_bytes": work.queued_bytes,
             "log_bytes": self.log_bytes(),
             "snapshot_age_seconds": round(time.monotonic() - work.snapshot_time, 3),
             "learning": int(self.trouble is None),
-            "covered": estimator.covered_ if covers(published) else None,
-            "rare": values.get("rare", []),
             "commits": work.commits,
-            **{f"kept_{name}": self.kept()[name] for name in ("rows", "bytes")},
-            "kept_dropped_total": self.kept()["dropped"],
-            "told": dict(self.told),
+            "kept_rows": kept["rows"],
+            "kept_bytes": kept["bytes"],
+            "kept_dropped_total": kept["dropped"],
         }
 
     def point(self) -> tuple[int, dict[str, Any]] | None:
@@ -333,17 +346,24 @@ class ServedModels(ABC):
 
     by_name: Mapping[str, ServedModel]
     loop: asyncio.AbstractEventLoop | None = None
-    moving: frozenset[str] = frozenset()  # names of models of which one gets another name just now
+    changing: frozenset[str] = frozenset()  # names of models that are made or changed just now
     why: str | None = None  # nobody knows which models there are
 
     def get(self, name: str) -> ServedModel:
         """The model of that name or alias, or a `Problem`."""
         model = self.by_name.get(name) or self.by_name.get(self.aliases.get(name, ""))
-        if model is None and self.moving & {name, self.aliases.get(name, "")}:
-            raise Problem("busy", "a model of that name is being renamed: try again.", retry_after=1)
         if model is None:
-            raise Problem("not-found", f"there is no model {name[:100]!r}.")
+            raise self._unknown(name)
         return model
+
+    def _unknown(self, name: str) -> Problem:
+        """Why there is no model of that name or alias."""
+        if self.changing & {name, self.aliases.get(name, "")}:
+            return self._is_changing(name)
+        return Problem("not-found", f"there is no model {name[:100]!r}.")
+
+    def _is_changing(self, name: str) -> Problem:
+        return Problem("busy", f"the model {name!r} is being made or changed: try again.", retry_after=1)
 
     @property
     @abstractmethod

@@ -59,6 +59,7 @@ def _described(name: str, member: Member) -> dict[str, Any]:
     known: dict[str, Any] = {
         "name": name,
         "settings": asdict(member.settings),
+        "born": member.born,
         "tally": member.tally.state(),
     }
     if member.estimator.__sklearn_is_fitted__():
@@ -74,7 +75,7 @@ def _revived(path: Path, known: Mapping[str, Any]) -> tuple[str, Member]:
     if "model" in known:
         file = model_files.ModelFile(str(path), "", json.loads(known["model"]), known["arrays"])
         estimator = file.estimator()
-    return known["name"], Member(settings, estimator, _tally(estimator, known["tally"]))
+    return known["name"], Member(settings, estimator, _tally(estimator, known["tally"]), known["born"])
 
 
 def _tally(estimator: Estimator, state: Mapping[str, Any]) -> Tally:

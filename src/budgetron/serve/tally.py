@@ -24,6 +24,8 @@ RARE, MOST_RARE = 0.1, 10
 """A class is rare below this share of the rows. So many, the rarest, have metrics of their own."""
 POINTS = 200
 """The most points of a curve."""
+BRANCHES = 1000
+"""The branches left by roll-backs that are remembered: the newest."""
 
 
 class Tally:
@@ -44,6 +46,7 @@ class Tally:
         self._measured = ProgressiveMetrics(metrics, probable=hasattr(estimator, "predict_proba"))
         self.late_rows = 0  # labels that came later, and the mistakes of what was predicted then
         self.late_mistakes = 0
+        self.left: list[list[int]] = []  # versions of branches: after the first, up to the second
         self._last: Any = None
         self._counts: Counter[Any] = Counter()
         self._frequent: Any = None
@@ -75,10 +78,15 @@ class Tally:
         alarms = self._watch.tell(X, learned.y, learned.predicted, learned.weights)
         return [alarm._replace(row=first + alarm.row - before) for alarm in alarms]
 
-    def add_late(self, predicted: Any, y: Any) -> None:
-        """Count the prediction that was made before the label came."""
-        self.late_rows += 1
-        self.late_mistakes += predicted != y
+    def leave(self, after: int, until: int) -> None:
+        """Count no labels of what was predicted after a version: a roll-back has left that branch."""
+        self.left = [*self.left, [after, until]][-BRANCHES:]
+
+    def add_late(self, predicted: Any, version: int, y: Any) -> None:
+        """Count the prediction of a version that was made before the label came."""
+        if not any(after < version <= until for after, until in self.left):
+            self.late_rows += 1
+            self.late_mistakes += predicted != y
 
     def values(self) -> dict[str, Any]:
         """All metrics, as plain data."""
@@ -119,6 +127,7 @@ class Tally:
             return {
                 "metrics": self._measured.metrics.state(),
                 "late": [self.late_rows, self.late_mistakes],
+                "left": self.left,
                 "last": self._last,
                 "frequent": self._frequent,
                 "counts": [[label, count] for label, count in self._counts.items()],
@@ -133,6 +142,7 @@ class Tally:
         self._measured.restore(state["metrics"])
         self._last = state["last"]
         self.late_rows, self.late_mistakes = state["late"]
+        self.left = list(state.get("left", ()))
         self._counts = Counter(dict(state["counts"]))
         self._frequent = state["frequent"]
         self._sum = state["sum"]

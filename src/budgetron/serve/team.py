@@ -31,12 +31,13 @@ class Member:
     settings: Settings
     estimator: Estimator
     tally: Tally
+    born: int = 0  # the version with which it joined, whatever it is called; 0: the model of the folder
 
     @classmethod
-    def new(cls, settings: Settings) -> "Member":
+    def new(cls, settings: Settings, born: int) -> "Member":
         """A model that has learned nothing."""
         estimator = settings.estimator()
-        return cls(settings, estimator, Tally(estimator))
+        return cls(settings, estimator, Tally(estimator), born)
 
     def learn(self, batch: Sequence[Rows]) -> Outcomes:
         """Learn requests; some may be refused."""
@@ -104,10 +105,10 @@ class Team:
         for name in self.challengers:
             self._compare_with(name, row)
 
-    def add(self, name: str, member: Member, row: int) -> None:
-        """One more challenger, from a row on."""
+    def add(self, name: str, member: Member) -> None:
+        """One more challenger."""
         self.challengers = self.challengers | {name: member}
-        self._compare_with(name, row)
+        self._compare_with(name, member.born)
 
     def _compare_with(self, name: str, row: int) -> None:
         if self.comparison is None:

@@ -160,6 +160,7 @@ class Webhooks:
         self._path, self._limits, self._history, self._log = folder / FILE, limits, history, log
         self._lock = threading.Lock()
         self._model: str | None = None  # not started
+        self._closed = False
         self._senders = {name: self._sender(name, hook) for name, hook in read(self._path).items()}
 
     def _sender(self, name: str, hook: Webhook) -> Sender:
@@ -180,6 +181,7 @@ class Webhooks:
     def close(self) -> None:
         """End the threads. A request that hangs ends with the process."""
         with self._lock:
+            self._closed = True
             for sender in self._senders.values():
                 sender.close()
 
@@ -211,6 +213,7 @@ class Webhooks:
         except (OSError, UnicodeError) as error:
             raise Problem("malformed", f"the host of url cannot be found: {error}.") from None
         with self._lock:
+            self._refuse_if_closed()
             if name not in self._senders:
                 if len(self._senders) >= self._limits.webhooks:
                     most = f"there are {self._limits.webhooks} webhooks, the most allowed."
@@ -222,10 +225,15 @@ class Webhooks:
     def remove(self, name: str) -> None:
         """Remove a webhook, or raise a `Problem`."""
         with self._lock:
+            self._refuse_if_closed()
             if name not in self._senders:
                 raise Problem("not-found", f"there is no webhook {name[:100]!r}.")
             self._replace(name, None)
             self._history.deliver(name, None)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise Problem("busy", "the model is being changed: try again.", retry_after=1)
 
     def _replace(self, name: str, hook: Webhook | None) -> None:
         """The file first: what was answered is true after a restart."""

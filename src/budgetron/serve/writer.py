@@ -68,7 +68,7 @@ class Writer(threading.Thread):
             if self.model.trouble is not None:
                 raise Problem("learning-stopped", self.model.trouble)
             if self._closing:
-                raise Problem("stopping", "the service is stopping: try again soon.", retry_after=2)
+                raise Problem("stopping", "the model is being closed: try again soon.", retry_after=2)
             if job.key is not None and job.key in self._running:
                 raise Problem("key-in-use", "the first request with this key is not answered yet: wait.")
             job.size = len(job.body)
@@ -161,10 +161,13 @@ class Writer(threading.Thread):
         if self.model.trouble is not None:  # since they were queued
             _answer(jobs, Problem("learning-stopped", self.model.trouble))
             return
-        taken = set[int]()
+        taken, known = set[int](), {0, *(each.born for each in self.model.challengers.values())}
         for job in jobs:
             try:
                 job.result = self._stored(job)
+                if job.result is None and job.asked not in known:
+                    sentence = "the challenger was removed while the request waited."
+                    raise Problem("not-found", sentence)
                 if job.result is None and isinstance(job, Learn) and self.model.frozen:
                     raise Problem("frozen", f"the model {self.model.name!r} is frozen: thaw it to learn.")
                 if job.result is None and isinstance(job, Label):
@@ -200,7 +203,8 @@ class Writer(threading.Thread):
         batch = [job.parsed for job in learned]
         for name, each in beside.items():
             found[name] = lessons(each.published.estimator, batch, each.tally.watched)
-        if beside and _refused_by_the_one_asked(learned, found):
+        by_birth = {each.born: found[name] for name, each in beside.items()}
+        if _refused_by_the_one_asked(learned, by_birth):
             return self._learn([job for job in learned if job.result is None])
         return found, learned
 
@@ -249,7 +253,8 @@ class Writer(threading.Thread):
                 raise Problem("unknown-id", self._unknown(key), row=place)
             job.found.append(number)
             lines.append(b'{"x":%b,"y":%b}' % (row.body, encode(label)))
-            job.predicted.append(msgspec.json.decode(row.predicted))
+            said = msgspec.json.decode(row.predicted)
+            job.predicted.append(said if isinstance(said, list) else [said, 0, 0])  # of an older service
         taken |= {*job.found}
         job.body, job.media = b"\n".join(lines), LINES
         job.parsed = parse(LINES, job.body, self.limits, labelled=True)
@@ -298,8 +303,7 @@ class Writer(threading.Thread):
                 self.model.named(name).alarm(alarms)
             for job in jobs:
                 if isinstance(job, Label):
-                    for predicted, (_, y) in zip(job.predicted, job.labels, strict=True):
-                        tallies.get(job.asked, self.model.tally).add_late(predicted, y)
+                    self._count_late(job)
             if self.model.compared is not None:
                 compare(self.model.compared, version, found)
         except Exception:  # the rows are learned all the same
@@ -308,6 +312,13 @@ class Writer(threading.Thread):
         if len(now) > len(known):
             new = set(map(str, now)) - set(map(str, known))
             self.model.notify("new class", {"classes": sorted(new)[:20]})
+
+    def _count_late(self, job: Label) -> None:
+        """Count predictions for the models that made them, whichever was asked to learn their labels."""
+        tallies = {each.born: each.tally for each in (self.model, *self.model.challengers.values())}
+        for (predicted, version, born), (_, y) in zip(job.predicted, job.labels, strict=True):
+            if born in tallies:
+                tallies[born].add_late(predicted, version, y)
 
     # ---- roll-backs, resets, and challengers
 
@@ -410,7 +421,7 @@ class Writer(threading.Thread):
             self.tell_dropped()
 
 
-def _refused_by_the_one_asked(jobs: Sequence[Learn], found: dict[str, Lessons]) -> bool:
+def _refused_by_the_one_asked(jobs: Sequence[Learn], found: dict[int, Lessons]) -> bool:
     """Whether a challenger that was asked refuses; other jobs get what it has learned as their answer."""
     refused = False
     for i, job in enumerate(jobs):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from budgetron import _core
 from budgetron._util.errors import DataError
 from budgetron.records.arrow import all_numbers
 from budgetron.streams.bad_rows import BadRow
@@ -260,24 +261,15 @@ class Reader:
         """All rows with the types chosen, or None if a cell does not fit."""
         import pyarrow as pa
 
-        if not self._types or text.stray_quote() is not None or self._may_have_codes(text):
+        if not self._types or text.stray_quote() is not None:
             return None
+        if pa.float64() in self._types.values() and _core.may_have_codes(text.data, self._delimiter):
+            return None  # pyarrow would read 01234 as a number
         try:
             table, bad = self._parsed(text, self._types)
         except pa.ArrowInvalid:
             return None
         return (table, bad) if all(self._is_plain(table, name) for name in self._types) else None
-
-    def _may_have_codes(self, text: Text) -> bool:
-        """Whether a cell begins with 0 and a digit: pyarrow would read 01234 as a number."""
-        if not any(str(kind) == "double" for kind in (self._types or {}).values()):
-            return False
-        data = np.frombuffer(text.data, np.uint8)
-        zeros = np.flatnonzero(data[1:-1] == ord("0")) + 1
-        after = data[zeros + 1] - np.uint8(ord("0"))
-        before = data[zeros[after < 10] - 1]
-        marks = [ord(sign) for sign in '\n\r"']
-        return bool(np.isin(before, [*marks, ord(self._delimiter)]).any() or data[:1] == ord("0"))
 
     def _is_plain(self, table: Any, name: str) -> bool:
         import pyarrow as pa

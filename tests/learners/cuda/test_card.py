@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from benchmarks.card import differences, estimator, learned, learners, rows_of
-from budgetron import Gaussian, Identity, Kalman, Mapped, OnlineClassifier, RandomFourier, Stack
+from budgetron import (
+    OGD,
+    Gaussian,
+    Identity,
+    Kalman,
+    Mapped,
+    OnlineClassifier,
+    RandomFourier,
+    Stack,
+    progressive_predict_many,
+)
 from budgetron.learners.cuda import card
 from tests.helpers.cases import each
 
@@ -52,6 +62,32 @@ def test_rows_on_the_card_are_not_copied_to_the_host(cupy, monkeypatch):
     there.partial_fit(cupy.asarray(X[200:]), cupy.asarray(ys[7][200:]))
     assert not any(shape[1:] == X.shape[1:] for shape in seen)
     np.testing.assert_allclose(there.decision_function(X), native.decision_function(X), atol=1e-9)
+
+
+def test_many_models_in_one_call(cupy):
+    X, ys = rows_of(1500)
+    features = Stack(RandomFourier(Gaussian(0.3), 40), Identity(scale="1/sqrt(d)"))
+    rules = OGD(0.1), OGD(0.5), Kalman(1.0), Kalman(1.0, drift=1e-4)
+    alone = [estimator(Mapped(features, rule), 7, "cpu").fit(X, ys[7]) for rule in rules]
+    for rows, y in ((X, ys[7]), (cupy.asarray(X), cupy.asarray(ys[7]))):
+        there = [estimator(Mapped(features, rule), 7) for rule in rules]
+        progressive_predict_many(there, rows, y)
+        for model, native in zip(there, alone, strict=True):
+            np.testing.assert_allclose(
+                model.decision_function(X), native.decision_function(X), rtol=1e-9, atol=1e-9
+            )
+
+
+def test_calls_of_few_rows_in_single_precision():
+    X, ys = rows_of(2400)
+    learner, diagonals = Mapped(RandomFourier(Gaussian(0.3), 20), Kalman()), []
+    for pieces in (1, 300):
+        model = OnlineClassifier(learner, random_state=0, device="cuda", dtype="float32")
+        for cut in np.array_split(np.arange(len(X)), pieces):
+            model.partial_fit(X[cut], ys[2][cut], classes=[0, 1])
+        P = model.fitted_.model.state()["posterior.P"]
+        diagonals.append(P[np.cumsum(np.arange(1, 41)) - 1])
+    np.testing.assert_allclose(*diagonals, rtol=2e-5)
 
 
 def test_rows_of_pytorch(cupy):  # noqa: ARG001

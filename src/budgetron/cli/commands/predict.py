@@ -35,8 +35,8 @@ EXAMPLES = """\
 
 SHOWN = {
     "--scores": "print scores f(x) instead of labels; one per class for more than two classes",
-    "--cover": "print the labels in the set of each row, or the ends of its interval; the model must have "
-    "been learned with --coverage",
+    "--cover": "print for each row how many labels its set has, which may be 0, and these; or the ends of "
+    "its interval; the model must have been learned with --coverage",
     "--proba": "print class probabilities, where the learner has them, as auto",
     "--explain": "print a line of JSON for each row: its score, and what each column adds to it",
     "--novelty": "print after each label how unlike the rows learned the row is, from 0 to 1",
@@ -207,6 +207,10 @@ def _beside(prediction: Any, novelty: float) -> str:
     return f"{output.label(prediction)}\t{novelty:.4f}"
 
 
+def _counted(labels: Any) -> str:
+    return "\t".join([str(len(labels)), *map(output.label, labels)])
+
+
 def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     """The method of the model that the flags ask for."""
     if args.proba and not hasattr(model, "predict_proba"):
@@ -217,7 +221,7 @@ def _function(model: Any, args: Namespace) -> Callable[[Any], Any]:
     if args.cover and isinstance(model, OnlineRegressor):
         return model.predict_interval
     if args.cover:
-        return lambda X: ["\t".join(map(output.label, labels)) for labels in model.predict_set(X)]
+        return lambda X: list(map(_counted, model.predict_set(X)))
     name = "predict_proba" if args.proba else "decision_function" if args.scores else "predict"
     function: Callable[[Any], Any] = getattr(model, name, model.predict)
     return function

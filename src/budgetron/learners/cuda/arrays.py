@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -15,6 +15,8 @@ ROWS, WALK = 256, 64
 """Rows of a block, and how many of them a filter walks over at once."""
 SUPER = 4096
 """The most rows of one run on the card; the next are prepared meanwhile."""
+MOST_OUTPUTS = 256
+"""Scores of a row, on the card."""
 
 
 class Limits(NamedTuple):
@@ -104,9 +106,11 @@ class Arrays:
         self.add_product(C, A, B, of_A, of_B)
         return C
 
-    def repair(self, diagonal: Any, most: float) -> None:
-        """The diagonal of P a little larger than rounding may have made it, and at most ``most``."""
-        np.clip(diagonal * self.limits.repair, 0, most, out=diagonal)
+    def repair(self, diagonal: Any, most: float, counts: Any) -> None:
+        """The diagonal of P, at most ``most``, a little larger for each of ``counts[1]`` repairs."""
+        for _ in range(int(counts[1])):
+            diagonal *= self.limits.repair
+        np.clip(diagonal, 0, most, out=diagonal)
 
     def prepare(self, filters: Sequence[Any], rules: Sequence[Any]) -> None:
         """What the walks need to know of these experts."""
@@ -116,12 +120,19 @@ class Arrays:
         """Learn a block of rows."""
         program.block(rows)
 
-    def walk_filters(self, y: Any, weights: Any, first_row: Any, begin: int, rows: int) -> None:
-        """Walk with all filters over columns ``begin`` .. of the block that begins at a row of the run."""
-        at = int(first_row[0]) + begin
+    def side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
+        """Do what does not depend on each other; a card does it at the same time."""
+        for work in works:
+            work()
+
+    def walk_filters(
+        self, y: Any, weights: Any, first_row: Any, begin: int, rows: int, plain: bool
+    ) -> None:
+        """Walk with the filters over columns ``begin`` .. of the block that begins at a row of the run."""
+        at, walk = int(first_row[0]) + begin, walks.walk_plain if plain else walks.walk_filter
         for each in self._filters:
-            walk = walks.walk_plain if each.plain else walks.walk_filter
-            walk(each.columns(begin, at, rows), *_cut(y, weights, at, rows), at)
+            if each.plain == plain:
+                walk(each.columns(begin, at, rows), *_cut(y, weights, at, rows), at)
 
     def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
         """The same with all learners that step along z."""

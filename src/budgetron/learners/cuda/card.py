@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budgetron.learners.cuda.arrays import ROWS, WALK, Arrays
+from budgetron.learners.cuda.arrays import MOST_OUTPUTS, ROWS, WALK, Arrays
 
 FEATURES = 128  # of a thread block of the filters' walk
 THREADS = 256
+PLAIN = 544  # of the walk of plain filters: one warp decides, the others follow
 
 
 @cache
@@ -39,17 +41,25 @@ def cupy() -> Any:
 
 
 @cache
-def _module(real: str, device: int) -> Any:  # noqa: ARG001
-    """The compiled kernels for one type of numbers, on the present device."""
+def _module(real: str, each: int, device: int) -> Any:  # noqa: ARG001
+    """The compiled kernels for a type of numbers, and so many scores of a lane, on the present device."""
     source = resources.files("budgetron.learners.cuda").joinpath("walks.cu").read_text(encoding="utf-8")
-    sizes = {"ROWS": ROWS, "WALK": WALK, "FEATURES": FEATURES, "THREADS": THREADS}
+    sizes = {
+        "ROWS": ROWS,
+        "WALK": WALK,
+        "FEATURES": FEATURES,
+        "THREADS": THREADS,
+        "PLAIN": PLAIN,
+        "EACH": each,
+    }
     options = [f"-D{name}={value}" for name, value in sizes.items()]
     single = real == "float32"
-    return cupy().RawModule(
-        code=source,
-        options=("-std=c++17", f"-DSINGLE={int(single)}", *options),
-        enable_cooperative_groups=True,  # all blocks of a launch run at the same time, or it fails
-    )
+    return cupy().RawModule(code=source, options=("-std=c++17", f"-DSINGLE={int(single)}", *options))
+
+
+_IDLE: dict[int, list[Any]] = {}
+"""Handles of cuBLAS with their work space, by device, which nobody uses now. To destroy one waits for the
+device, and breaks what another thread records."""
 
 
 class Blas:
@@ -63,10 +73,16 @@ class Blas:
         with open("/proc/self/maps", encoding="utf-8") as maps:
             path = next(line.split()[-1] for line in maps if "/libcublas.so" in line)
         library, number, pointer = ctypes.CDLL(path), ctypes.c_int, ctypes.c_void_p
-        self._handle, self._space = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
-        library.cublasCreate_v2(ctypes.byref(self._handle))
+        idle = _IDLE.setdefault(xp.cuda.Device().id, [])
+        try:
+            held = idle.pop()
+        except IndexError:
+            held = pointer(), xp.empty(1 << 25, dtype=xp.uint8)
+            library.cublasCreate_v2(ctypes.byref(held[0]))
+        weakref.finalize(self, idle.append, held).atexit = False
+        self._handle, space = held
         library.cublasSetStream_v2(self._handle, pointer(stream.ptr))
-        library.cublasSetWorkspace_v2(self._handle, pointer(self._space.data.ptr), ctypes.c_size_t(1 << 25))
+        library.cublasSetWorkspace_v2(self._handle, pointer(space.data.ptr), ctypes.c_size_t(1 << 25))
         self._gemm = library.cublasSgemm_v2 if real == np.float32 else library.cublasDgemm_v2
         matrix = (pointer, number)
         self._gemm.argtypes = [pointer, *5 * (number,), pointer, *matrix, *matrix, pointer, *matrix]
@@ -97,14 +113,22 @@ class Card(Arrays):
         self.xp = cupy()
         self._device = self.xp.cuda.Device()
         self._stream = self.xp.cuda.Stream(non_blocking=True)
-        with self._device:
-            self._blas = Blas(self.xp, self.real, self._stream)
+        self._lane = 0  # of those side by side
         self._repair = self.xp.ElementwiseKernel(
-            "T p, T factor, T most", "T r", "r = min(max(p * factor, (T)0), most)", "budgetron_repair"
+            "T p, T factor, T most, raw int64 counts",
+            "T r",
+            "T q = p; for (long long k = counts[1]; k > 0; --k) q *= factor; r = min(max(q, (T)0), most)",
+            "budgetron_repair",
         )
         self._turn = self.xp.ElementwiseKernel(
             "T a, T scale", "T s, T c", "sincos(a, &s, &c); s *= scale; c *= scale", "budgetron_turn"
         )
+
+    @cached_property
+    def _lanes(self) -> list[tuple[Any, Blas]]:
+        """Streams, and products on them."""
+        with self._device:
+            return [(self._stream, Blas(self.xp, self.real, self._stream))]
 
     @contextmanager
     def use(self) -> Iterator[None]:
@@ -147,36 +171,41 @@ class Card(Arrays):
         alpha: float = 1.0,
         beta: float = 0.0,
     ) -> None:
-        self._blas.add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
+        self._lanes[self._lane][1].add_product(C, A, B, of_A == "T", of_B == "T", alpha, beta)
 
-    def repair(self, diagonal: Any, most: float) -> None:
-        self._repair(
-            diagonal, np.array(self.limits.repair, self.real)[()], np.array(most, self.real)[()], diagonal
-        )
+    def repair(self, diagonal: Any, most: float, counts: Any) -> None:
+        numbers = np.array([self.limits.repair, most], self.real)
+        self._repair(diagonal, numbers[0], numbers[1], counts, diagonal)
 
     # ---- walks
 
     def prepare(self, filters: Sequence[Any], rules: Sequence[Any]) -> None:
-        module = _module(self.real.name, self._device.id)
+        outputs = max(expert.outputs for expert in (*filters, *rules))
+        module = _module(self.real.name, 1 if outputs <= 32 else MOST_OUTPUTS // 32, self._device.id)
         self._pool, self._blocks = self.xp.cuda.MemoryPool(), 0
-        self._rules = list(rules)
         exact = [expert for expert in filters if not expert.plain]
         self._filter_walks = list(self._launches(module.get_function("walk_filters"), exact))
         self._plain_walks = []
         if plain := [expert for expert in filters if expert.plain]:
             kernel, most = module.get_function("walk_plain"), max(expert.outputs for expert in plain)
             table = np.array([self._of_filter(expert, 1, 0, expert.S) for expert in plain], dtype=np.int64)
-            shared = most * (WALK + 4) * 8 + 2 * WALK * (WALK + 1) * self.real.itemsize
+            shared = most * (WALK + 4) * 8
             kernel.max_dynamic_shared_size_bytes = max(shared, 49152)
             self._plain_walks = [(kernel, len(plain), shared, self.array(table, np.int64))]
         if rules:
             table = np.array([self._of_rule(rule) for rule in rules], dtype=np.int64)
             self._rule_table = self.array(table, np.int64)
             kernel = module.get_function("walk_rules")
-            self._rule_kernel = kernel
+            shared = rules[0].outputs * ROWS * self.real.itemsize
+            inside = shared <= 2**17
+            self._rule_walk = kernel, len(rules), shared if inside else 0, np.int32(inside)
+            kernel.max_dynamic_shared_size_bytes = 2**17
 
     def _launches(self, kernel: Any, filters: list[Any]) -> Iterator[tuple[Any, ...]]:
-        """All filters, in launches of as many blocks as run at once, since they wait for each other."""
+        """All filters, in launches of as many blocks as run at once, since they wait for each other.
+
+        Whatever else runs on the card ends by itself, so each of them gets its place.
+        """
         most = self._device.attributes["MultiProcessorCount"]
         now: list[tuple[Any, int]] = []
         for expert in sorted(filters, key=lambda each: -len(each.variance)):
@@ -235,19 +264,36 @@ class Card(Arrays):
         if self._blocks > 1:
             self._recorded.launch(self._stream)
 
-    def walk_filters(self, y: Any, weights: Any, first_row: Any, begin: int, rows: int) -> None:
+    def side_by_side(self, works: Sequence[Callable[[], None]]) -> None:
+        """Each work on a stream of its own; what follows waits for all of them."""
+        while len(self._lanes) < len(works):
+            stream = self.xp.cuda.Stream(non_blocking=True)
+            self._lanes.append((stream, Blas(self.xp, self.real, stream)))
+        begun = self._stream.record()
+        for self._lane, work in enumerate(works):
+            stream, _ = self._lanes[self._lane]
+            stream.wait_event(begun)
+            with stream:
+                work()
+            self._stream.wait_event(stream.record())
+        self._lane = 0
+
+    def walk_filters(
+        self, y: Any, weights: Any, first_row: Any, begin: int, rows: int, plain: bool
+    ) -> None:
+        where = y, weights, first_row, np.int32(begin), np.int32(rows)
+        if plain:
+            for kernel, blocks, shared, table in self._plain_walks:
+                kernel((blocks,), (PLAIN,), (table, *where), shared_mem=shared)
+            return
         for kernel, blocks, shared, table, owners, arrived, _ in self._filter_walks:
             arrived.fill(0)
-            arguments = table, owners, arrived, y, weights, first_row, np.int32(begin), np.int32(rows)
-            kernel((blocks,), (THREADS,), arguments, shared_mem=shared)
-
-        for kernel, blocks, shared, table in self._plain_walks:
-            of_plain = table, y, weights, first_row, np.int32(begin), np.int32(rows)
-            kernel((blocks,), (THREADS,), of_plain, shared_mem=shared)
+            kernel((blocks,), (THREADS,), (table, owners, arrived, *where), shared_mem=shared)
 
     def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
-        arguments = self._rule_table, y, weights, first_row, np.int32(rows)
-        self._rule_kernel((len(self._rules),), (THREADS,), arguments)
+        kernel, blocks, shared, inside = self._rule_walk
+        arguments = self._rule_table, y, weights, first_row, np.int32(rows), inside
+        kernel((blocks,), (ROWS,), arguments, shared_mem=shared)
 
     def finish(self) -> None:
         self._stream.synchronize()

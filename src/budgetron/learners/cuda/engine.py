@@ -11,8 +11,9 @@ the others are given to it, a few thousand rows at a time, while the card learns
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import time
+from collections import deque
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +24,8 @@ from scipy.sparse import csr_matrix
 
 from budgetron import _core
 from budgetron._util.rows import Compressed, is_sparse, views, whole
-from budgetron.learners.cuda.arrays import SUPER, Arrays
+from budgetron._util.threads import Turns
+from budgetron.learners.cuda.arrays import MOST_OUTPUTS, SUPER, Arrays
 from budgetron.learners.cuda.card import Card
 from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
 from budgetron.learners.cuda.questions import LOSSES, RULES
@@ -49,7 +51,6 @@ ARRAYS: Callable[[npt.DTypeLike], Arrays] = Card
 """What makes the arrays; tests take NumPy's."""
 MAPS = (RandomFourier, OrthogonalFourier, SobolFourier, HadamardFourier, SparseFourier, Identity)
 BEGINNING = 64  # rows that the twin learns: first, since ties are common then; and while a map still learns
-MOST_OUTPUTS = 256  # scores of a row, on the card
 ENOUGH = 256  # rows to be scored for which a model goes to the card
 
 
@@ -147,26 +148,38 @@ class CardEngine:
     """An `Engine`: see the text of the module. ``make`` makes the arrays, of the card."""
 
     def __init__(
-        self,
-        learner: Learner,
-        twin: Any,
-        task: Task,
-        n_features: int,
-        dtype: npt.DTypeLike,
-        seed: int,
+        self, learner: Learner, twin: Any, task: Task, n_features: int, dtype: npt.DTypeLike
     ) -> None:
         check(learner, task)
         self.arrays = ARRAYS(dtype)
-        self.learner, self.task, self.n_features, self.seed = learner, task, n_features, seed
-        self._twin, self._members = _put_outside(learner, twin)
-        self._lock = threading.RLock()
+        self.learner, self.task, self.n_features = learner, task, n_features
+        self._start(*_put_outside(learner, twin))
+
+    def _start(self, twin: Any, members: list[tuple[Any, Any]]) -> None:
+        self.twin, self.members = twin, members
+        self._lock = Turns()
         self._pool = ThreadPoolExecutor(1)
+        self._ahead = deque[Ahead]()  # what the card has learned, and the twin has not
         self._program: Program | None = None  # the experts on the card, if they are up to date
         self._scaler: tuple[Any, Any] | None = None  # scales rows ahead of the twin, for the card
         self._fresh = True  # whether the twin is up to date
         self._forked = False
         self._lost: BaseException | None = None
         self._require_memory()
+
+    @property
+    def alike(self) -> Hashable:
+        """Engines of which this is equal scale rows alike, and can learn them together."""
+        scale: tuple[Any, ...] = ()
+        if isinstance(self.learner, Scaled):
+            how = {k: v for k, v in self.learner.get_params(deep=False).items() if k != "learner"}
+            state = [(k, v.tobytes()) for k, v in sorted(self._scale().items())]
+            scale = type(self.learner), *how.items(), *state
+        return self.arrays.real.name, self.n_features, self.task, scale
+
+    def _scale(self) -> dict[str, Any]:
+        """The state with which rows are scaled."""
+        return {k: v for k, v in self.twin.state().items() if k.startswith("scaled.")}
 
     # ---- what the twin answers
 
@@ -175,8 +188,7 @@ class CardEngine:
             raise AttributeError(name)
         with self._lock:
             self._freshen()
-            alone = isinstance(self._twin, _core.Outside)
-            found = getattr(self._twin.inner if alone else self._twin, name)
+            found = getattr(self.twin.inner if self._takes_scores else self.twin, name)
         return partial(self._held, found) if callable(found) else found
 
     def _held(self, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -186,31 +198,36 @@ class CardEngine:
             return call(*arguments)
 
     @property
+    def _takes_scores(self) -> bool:
+        """Whether the twin itself is learned on the card, so that it needs no rows."""
+        return isinstance(self.twin, _core.Outside)
+
+    @property
     def outputs(self) -> int:
-        return int(self._twin.outputs)
+        return int(self.twin.outputs)
 
     @property
     def rows_done(self) -> int:
-        return int(self._twin.rows_done)
+        return int(self.twin.rows_done)
 
     @property
     def size(self) -> int:
-        return int(self._twin.size)
+        return int(self.twin.size)
 
     @property
     def memory_bytes(self) -> int:
-        return int(self._twin.memory_bytes)
+        return int(self.twin.memory_bytes)
 
     @property
     def has_deviations(self) -> bool:
-        return bool(self._twin.has_deviations)
+        return bool(self.twin.has_deviations)
 
     @property
     def has_novelty(self) -> bool:
-        return bool(self._twin.has_novelty)
+        return bool(self.twin.has_novelty)
 
     def begin(self) -> None:
-        self._twin.begin()
+        self.twin.begin()
 
     def widen(self, features: int, outputs: int) -> None:
         with self._lock:
@@ -239,21 +256,22 @@ class CardEngine:
     def _asked(self, name: str, rows: Block, *more: Any) -> Any:
         with self._lock:
             self._freshen()
-            return getattr(self._twin, name)(rows.native(), *more)
+            return getattr(self.twin, name)(rows.native(), *more)
 
     def hold(self) -> None:
         self._lock.acquire()
-        self._freshen()
-        self._twin.hold()
+        if self._lost is None:
+            self._freshen()
+        self.twin.hold()
 
     def release(self) -> None:
-        self._twin.release()
+        self.twin.release()
         self._lock.release()
 
     def renew(self) -> None:
         """No card can be used in a process that forked, so the twin goes on alone."""
-        self._twin.renew()
-        self._lock, self._program, self._scaler, self._forked = threading.RLock(), None, None, True
+        self.twin.renew()
+        self._lock, self._program, self._scaler, self._forked = Turns(), None, None, True
 
     # ---- rows
 
@@ -291,43 +309,53 @@ class CardEngine:
 
     def run(self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int = 1) -> int:
         """Learn the rows; the number learned is smaller if one is refused."""
-        with self._lock:
-            done, goes_on = 0, True
-            while done < rows.size and goes_on:
-                rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+        done, goes_on = 0, True
+        while done < rows.size and goes_on:
+            rest = rows.cut(done, rows.size), y[done:], None if weights is None else weights[done:]
+            with self._lock:
+                self._refuse_lost()
                 learn = self._on_card if self._ready() else self._natively
                 learned, goes_on = learn(*rest, scores[done:], threads)
-                done += learned
-            return done
+            done += learned
+            if self._lock.waiting:
+                time.sleep(1e-3)  # others take the lock
+        return done
 
     def scores(self, rows: Block, threads: int = 1) -> Floats:
         """The scores of the rows."""
         with self._lock:
+            self._refuse_lost()
             if self._program is None and (rows.size < ENOUGH or not self._ready()):
                 self._freshen()
-                return np.asarray(self._twin.scores(rows.native(), threads))
+                return np.asarray(self.twin.scores(rows.native(), threads))
             program, out = self._lifted(), np.empty((rows.size, self.outputs))
             for first in range(0, rows.size, ENOUGH):
                 piece = rows.cut(first, min(first + ENOUGH, rows.size))
                 X = self._scaled(piece)
                 with self.arrays.use():
                     found = program.predict(self._uploaded(X))
-                self._give(found)
-                out[first : first + piece.size] = self._twin.scores(self._view(piece), 1)
+                try:
+                    self._give(found)
+                    out[first : first + piece.size] = self.twin.scores(self._view(piece), 1)
+                except BaseException:
+                    self._take_back()
+                    raise
             return out
 
     # ---- on the card, or natively
 
-    def _ready(self) -> bool:
-        """Whether rows can be learned on the card: maps that learn from rows begin with the twin."""
+    def _refuse_lost(self) -> None:
         if self._lost is not None:
             raise RuntimeError(
                 "The card failed, and what it had learned is lost: load a saved model."
             ) from self._lost
+
+    def _ready(self) -> bool:
+        """Whether rows can be learned on the card: maps that learn from rows begin with the twin."""
         if self._program is not None:
             return True
         begun = self.rows_done >= BEGINNING and not self._forked
-        return begun and not any(handle.inner.map.learns for _, handle in self._members)
+        return begun and not any(handle.inner.map.learns for _, handle in self.members)
 
     def _natively(
         self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
@@ -340,73 +368,81 @@ class CardEngine:
     def _on_card(
         self, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
     ) -> tuple[int, bool]:
-        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one."""
+        """Learn rows on the card, and with the twin behind it, until an expert on the card refuses one.
+
+        Also until somebody else waits for the model.
+        """
         self._lifted()
         self._fresh = False
-        before, waiting = self.rows_done, list[Future[Ahead]]()
+        before, work = self.rows_done, deque[Future[None]]()
 
         def begin(first: int) -> None:
             last = min(first + SUPER, rows.size)
-            waiting.append(self._pool.submit(self._ahead, rows, y, weights, first, last))
+            work.append(self._pool.submit(self._learn_ahead, rows, y, weights, first, last))
 
-        def follow(ahead: Ahead) -> bool:
-            first, last = ahead.first, ahead.last
-            if (
-                self.rows_done - before < last
-            ):  # if an interrupt came between, the twin has followed already
-                if ahead.stopped:
-                    self._bring_back()
-                    self._program = self._scaler = None
-                self._give([found[:n] for found, n in zip(ahead.scores, ahead.done, strict=True)])
-                view, w = (
-                    self._view(rows.cut(first, last), ahead),
-                    None if weights is None else weights[first:last],
-                )
-                self._twin.run(view, y[first:last], w, scores[first:last], threads)
-            return self.rows_done - before == last
+        def follow() -> bool:
+            ahead = self._ahead[0]
+            cut = slice(ahead.first, ahead.last)
+            if self.rows_done - before == ahead.first:  # it has not followed before an interrupt
+                w = None if weights is None else weights[cut]
+                self._follow(ahead, rows.cut(ahead.first, ahead.last), y[cut], w, scores[cut], threads)
+            self._ahead.popleft()
+            return self.rows_done - before == ahead.last
 
-        begin(0)
+        goes_on = True
         try:
-            while waiting:
-                ahead = waiting[0].result()
-                if not ahead.stopped and ahead.last < rows.size and len(waiting) == 1:
+            begin(0)
+            while work:
+                work.popleft().result()
+                ahead = self._ahead[0]
+                if not ahead.stopped and ahead.last < rows.size and not self._lock.waiting:
                     begin(ahead.last)
-                goes_on = follow(ahead)
-                waiting.pop(0)
+                goes_on = follow()
         except BaseException:
-            for future in waiting:  # what the card has learned, the twin must follow
-                follow(self._result(future))
+            self._pool.submit(int).result()  # waits for what was begun: the twin must follow it
+            while self._ahead and self._lost is None:
+                follow()
             raise
         return self.rows_done - before, goes_on
 
-    def _result(self, future: Future[Ahead]) -> Ahead:
+    def _follow(
+        self, ahead: Ahead, rows: Block, y: Floats, weights: Floats | None, scores: Floats, threads: int
+    ) -> None:
+        """Let the twin learn what the card has learned."""
+        if ahead.stopped and self._program is not None:
+            self._bring_back()
+            self._program = self._scaler = None
+        self._give([found[:n] for found, n in zip(ahead.scores, ahead.done, strict=True)])
+        self.twin.run(self._view(rows, ahead.stopped), y, weights, scores, threads)
+
+    def _learn_ahead(self, rows: Block, y: Floats, weights: Floats | None, first: int, last: int) -> None:
+        """Learn rows on the card, in a thread of its own, which no interrupt reaches."""
         try:
-            return future.result()
+            w = None if weights is None else weights[first:last]
+            learned = self._learned(rows.cut(first, last), y[first:last], w)
+            if learned is None:  # the twin learns these with all experts
+                none = [np.empty((0, self.outputs)) for _ in self.members]
+                learned = none, [0] * len(none)
+            self._ahead.append(Ahead(first, last, *learned))
         except BaseException as error:
             self._lost = error
             raise
 
-    def _ahead(self, rows: Block, y: Floats, weights: Floats | None, first: int, last: int) -> Ahead:
-        """Learn rows on the card, in a thread of its own."""
-        program, limit, y = self._program, self.arrays.limits.input, y[first:last]
+    def _learned(
+        self, rows: Block, y: Floats, weights: Floats | None
+    ) -> tuple[list[Floats], list[int]] | None:
+        """The scores of every expert, and how many rows each has learned; None if numbers are too large."""
+        program, limit = self._program, self.arrays.limits.input
         assert program is not None
-        w = None if weights is None else weights[first:last]
-        scaled = self._scaled(rows.cut(first, last), y, w)
+        scaled = self._scaled(rows, y, weights)
         if scaled is None:
-            return self._refused(first, last)
+            return None
         X, y, w = scaled
-        for numbers in (X, y, *(() if w is None else (w,))):
-            with self.arrays.use():
-                if not float(abs(numbers).max()) <= limit:
-                    return self._refused(first, last)
         with self.arrays.use():
-            scores, done = program.run(self._uploaded(X), *self.arrays.labels(y, w))
-        return Ahead(first, last, scores, done)
-
-    def _refused(self, first: int, last: int) -> Ahead:
-        """Rows that the twin learns with all experts, since their numbers are too large for a block."""
-        nothing = [np.empty((0, self.outputs)) for _ in self._members]
-        return Ahead(first, last, nothing, [0] * len(nothing))
+            for numbers in (X, y, *(() if w is None else (w,))):
+                if not float(abs(numbers).max()) <= limit:
+                    return None
+            return program.run(self._uploaded(X), *self.arrays.labels(y, w))
 
     def _scaled(self, rows: Block, y: Floats | None = None, weights: Floats | None = None) -> Any:
         """Rows as the experts learn them, with labels and weights; or rows to be scored."""
@@ -424,44 +460,40 @@ class CardEngine:
     def _uploaded(self, X: Any) -> Any:
         return self.arrays.array(X) if isinstance(X, np.ndarray) else self.arrays.taken(X)
 
-    def _view(self, rows: Block, ahead: Ahead | None = None) -> _core.Rows:
+    def _view(self, rows: Block, needed: bool = False) -> _core.Rows:
         """The rows for the twin. If it only takes scores, rows on the card need not come."""
-        needed = (
-            isinstance(rows.X, np.ndarray) or is_sparse(rows.X) or self._twin is not self._members[0][1]
-        )
-        if needed or (ahead is not None and ahead.stopped):
+        if needed or isinstance(rows.X, np.ndarray) or is_sparse(rows.X) or not self._takes_scores:
             return rows.native()
         return whole(csr_matrix((rows.size, self.n_features)))
 
     def _give(self, scores: list[Floats]) -> None:
-        for (_, handle), found in zip(self._members, scores, strict=True):
+        for (_, handle), found in zip(self.members, scores, strict=True):
             handle.give(np.ascontiguousarray(found))
+
+    def _take_back(self) -> None:
+        """Scores that were given and not taken, because an interrupt or an error came between."""
+        self._give([np.empty((0, self.outputs))] * len(self.members))
 
     def _lifted(self) -> Program:
         """The experts on the card."""
         if self._program is None:
             with self.arrays.use():
                 experts = [
-                    expert_of(self.arrays, learner, handle, self.task, self._key(learner, handle))
-                    for learner, handle in self._members
+                    expert_of(self.arrays, *member, self.task, self.n_features) for member in self.members
                 ]
                 program = Program(self.arrays, experts, self.n_features)
             if isinstance(self.learner, Scaled):
                 aside = _core.Aside(self.n_features)
                 scaler: Any = self.learner.around(aside, self.task, self.n_features)
-                scaler.restore({k: v for k, v in self._twin.state().items() if k.startswith("scaled.")})
+                scaler.restore(self._scale())
                 self._scaler = scaler, aside
+            self._ahead.clear()
             self._program = program
         return self._program
 
-    def _key(self, learner: Mapped, handle: Any) -> object:
-        """The same for learners whose features are the same numbers."""
-        if learner.features.learns or isinstance(inner(self.learner), Stacked):
-            return id(handle.inner.map)
-        return repr(learner.features), self.seed, self.n_features
-
     def _freshen(self) -> None:
         """Bring back what the card has learned."""
+        self._refuse_lost()
         if not self._fresh:
             self._bring_back()
 
@@ -469,20 +501,26 @@ class CardEngine:
         assert self._program is not None
         with self.arrays.use():
             states = [expert.state() for expert in self._program.experts]
-        for (_, handle), state in zip(self._members, states, strict=True):
+        for (_, handle), state in zip(self.members, states, strict=True):
             handle.restore(handle.state() | state)
+        self._take_back()
         self._fresh = True
 
     def _native(self) -> Any:
         """The twin, up to date, to be changed."""
         self._freshen()
         self._program = self._scaler = None
-        return self._twin
+        return self.twin
+
+    def _maps(self) -> list[Hashable]:
+        """Equal for learners that share a map. It must not be drawn, since it may be too large."""
+        maps = [handle.inner.map for _, handle in self.members]
+        return [id(native) for native in maps]
 
     def _require_memory(self) -> None:
         """Refuse a learner that is too large for the card, before anything is learned."""
         most = self.arrays.most_features
-        for learner, handle in self._members:
+        for learner, handle in self.members:
             rule: Any = learner.rule
             walks = type(rule) is Kalman and (
                 rule.drift or rule.full(handle.inner.map) < handle.inner.map.size
@@ -492,12 +530,11 @@ class CardEngine:
                     f'device="cuda" takes at most {most:.0f} features in a filter with drift or '
                     f"part of its covariance on this card, got {handle.inner.map.size}."
                 )
-        self.needed_bytes = need = needed_bytes(
-            self.arrays, [(*member, self.task) for member in self._members], self.n_features
-        )
+        known = self.arrays, self.members, self._maps(), self.task, self.n_features
+        self.needed_bytes = need = needed_bytes(*known)
         if need > (free := self.arrays.free_bytes):
             gib = 2.0**30
             raise MemoryError(
                 f'device="cuda" needs {need / gib:.1f} GiB on the card for this learner, and '
-                f"{free / gib:.1f} GiB are free: take fewer features, rows of float32, or another device."
+                f'{free / gib:.1f} GiB are free: take fewer features, dtype="float32", or another device.'
             )

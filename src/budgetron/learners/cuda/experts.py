@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import pickle
+from collections.abc import Hashable, Sequence
+from functools import partial
+from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,12 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from budgetron.learners.cuda.arrays import ROWS, SUPER, WALK, Arrays
-from budgetron.learners.cuda.features import Features
+from budgetron.learners.cuda.features import Features, Needs
 from budgetron.learners.cuda.questions import Rule, rule_of
 from budgetron.learners.mapped import Mapped
-from budgetron.parts.features.pieces import features_of
+from budgetron.parts.features import pieces
+from budgetron.parts.features.feature_map import FeatureMap
 from budgetron.parts.tasks import Labels, Task
 from budgetron.parts.vector_rules import Kalman
+
+LIBRARIES, LANE = 2.0**27, 2.0**26
+"""What libraries take: 32 MiB of work space for CuPy's handle of cuBLAS, 64 of code, loaded when used,
+and 32 of recorded blocks; for each kind of walk 32 MiB for a handle, and 32 that we give it."""
 
 State = dict[str, npt.NDArray[Any]]
 
@@ -26,9 +34,9 @@ class Expert:
     ``key`` is the same for learners of one kind whose features are the same numbers.
     """
 
-    def __init__(self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object) -> None:
-        self.arrays, self.learner, self.native, self.task = arrays, learner, native, task
-        self.key, self.outputs = (type(self), key), task.outputs
+    def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
+        self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
+        self.key: tuple[object, ...] = (type(self), digest(features))
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -37,9 +45,9 @@ class Expert:
         self.scores = self.out[first : first + rows]
         return self
 
-    def share(self, group: Group) -> None:
+    def share(self, group: Group) -> None:  # noqa: ARG002
         """Take the arrays that learners with equal features share."""
-        self.group = group
+        del self.features
 
     def predict(self, Z: Any) -> Any:
         """The scores of the columns of Z, rows x outputs."""
@@ -54,9 +62,9 @@ class Stepping(Expert):
     """Steps along z."""
 
     def __init__(
-        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
     ) -> None:
-        super().__init__(arrays, learner, native, task, key)
+        super().__init__(arrays, learner, features, task)
         limits = arrays.limits
         self.rule: Rule = rule_of(learner.rule, task, limits.largest, limits.largest_square)
         self._start = _weights(state, self.outputs)
@@ -89,9 +97,9 @@ class Filter(Expert):
     """A Kalman filter: P of the first weights, a variance of each of the others."""
 
     def __init__(
-        self, arrays: Arrays, learner: Mapped, native: Any, task: Task, key: object, state: State
+        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
     ) -> None:
-        super().__init__(arrays, learner, native, task, key)
+        super().__init__(arrays, learner, features, task)
         rule: Any = learner.rule
         self.prior, self.drift, self.limits = float(rule.prior), float(rule.drift), arrays.limits
         self.labels = isinstance(task, Labels)
@@ -101,16 +109,18 @@ class Filter(Expert):
         self.full = len(diagonal)
         self.variance = arrays.array(np.concatenate([diagonal, state["posterior.variance"]]))
         self.plain = self.drift == 0 and self.full == len(self.variance)
+        self.key = *self.key, self.plain
         m, zeros = len(self.variance), arrays.zeros
         self.V, self.G, self.U = zeros(self.full, ROWS), zeros(ROWS, m), zeros(ROWS, self.full)
         self.F, self.D = zeros(self.outputs, ROWS), zeros(self.outputs, ROWS)
         self.S, self.T, self.R = zeros(WALK, WALK), zeros(WALK, WALK), zeros(WALK, WALK)
         self.before = zeros(self.full)  # the diagonal of P as it is in V
         self.diagonal = self.P.reshape(-1)[:: self.full + 1]
-        self.observed = arrays.array(state["posterior.rows"].astype(np.int64), np.int64)
+        rows = int(state["posterior.rows"][0])
+        self.observed = arrays.array([rows, 0], np.int64)  # and repairs that the block asks for
         noise = [float(state.get(f"kalman.{name}", np.zeros(1))[0]) for name in ("noise", "weight")]
         self.noise = arrays.array(noise, np.float64)
-        self._before = int(state["posterior.rows"][0])
+        self._before = rows
 
     def share(self, group: Group) -> None:
         super().share(group)
@@ -183,17 +193,17 @@ class Filter(Expert):
         if self.full:
             add(self.P, self.U, self.U, of_A="T", alpha=-1, beta=1)
         if self.plain:
-            self.arrays.repair(self.diagonal, self.prior)
+            self.arrays.repair(self.diagonal, self.prior, self.observed)
+            self.observed[1:] = 0
         else:
             self.diagonal[:] = self.variance[: self.full]
 
     def state(self) -> State:
         host, full = self.arrays.host, self.full
-        P = host(self.P).astype(np.float64)
         seen = int(host(self.observed)[0])
         found = {
             "t": np.array([self.t + seen - self._before], dtype=np.uint64),
-            "posterior.P": P[np.tril_indices(full)],
+            "posterior.P": _packed(self.arrays, self.P),
             "posterior.pending": np.empty(0),
             "posterior.variance": host(self.variance)[full:].astype(np.float64),
             "posterior.rows": np.array([seen], dtype=np.uint64),
@@ -216,28 +226,42 @@ def _full_block(arrays: Arrays, state: State) -> tuple[npt.NDArray[np.float64], 
     """The diagonal of the full block of P, and all of it, with what is pending in it taken up."""
     packed = state["posterior.P"]
     full = int((np.sqrt(8 * len(packed) + 1) - 1) / 2 + 0.5)
-    P = np.zeros((full, full), dtype=arrays.real)
-    P[np.tril_indices(full)] = packed
     diagonal = packed[np.cumsum(np.arange(1, full + 1)) - 1] if full else np.empty(0)
-    P += np.tril(P, -1).T
+    P, there, columns = arrays.zeros(full, full), arrays.array(packed), arrays.xp.arange(full)
+    for rows in _slices(full):
+        low, high = columns[rows, None], columns[None]
+        low, high = arrays.xp.minimum(low, high), arrays.xp.maximum(low, high)
+        P[rows] = there[high * (high + 1) // 2 + low]
     if len(pending := state["posterior.pending"]):
-        U = pending.reshape(-1, full)
-        P -= U.T @ U
-        P[np.arange(full), np.arange(full)] = diagonal
-    return diagonal, arrays.array(P)
+        U = arrays.array(pending.reshape(-1, full))
+        arrays.add_product(P, U, U, of_A="T", alpha=-1.0, beta=1.0)
+        P.reshape(-1)[:: full + 1] = arrays.array(diagonal)
+    return diagonal, P
+
+
+def _packed(arrays: Arrays, P: Any) -> npt.NDArray[np.float64]:
+    """The lower half of P, row by row, in memory."""
+    columns = arrays.xp.arange(len(P))
+    pieces = [arrays.host(P[rows][columns[None] <= columns[rows, None]]) for rows in _slices(len(P))]
+    return np.concatenate([np.empty(0), *pieces]).astype(np.float64, copy=False)
+
+
+def _slices(rows: int) -> list[slice]:
+    """Rows of P that are looked at together: what is made of them for a while is small."""
+    return [slice(first, min(first + ROWS, rows)) for first in range(0, rows, ROWS)]
 
 
 class Group:
     """Learners of one kind whose features are the same: they share Z, and what is made of Z alone."""
 
-    def __init__(self, arrays: Arrays, experts: Sequence[Expert], n_features: int) -> None:
+    def __init__(self, arrays: Arrays, experts: Sequence[Expert]) -> None:
         self.arrays, self.experts = arrays, experts
         first = experts[0]
-        description: Any = first.learner.features
-        self.features = Features(arrays, features_of(description, first.native.map, n_features))
+        self.features = Features(arrays, first.features)
         m, b, rows = self.features.size, ROWS, sum(expert.outputs for expert in experts)
         self.Z = arrays.zeros(m, b)
         self.steps = isinstance(first, Stepping)
+        self.kind = "steps" if self.steps else "plain" if getattr(first, "plain", False) else "drifting"
         if self.steps:
             self.W, self.F, self.A = arrays.zeros(rows, m), arrays.zeros(rows, b), arrays.zeros(rows, b)
             self.G, self.kxx = arrays.zeros(b, b), arrays.zeros(b, dtype=np.float64)
@@ -285,13 +309,19 @@ class Program:
         kinds: dict[Any, list[Expert]] = {}
         for expert in experts:
             kinds.setdefault(expert.key, []).append(expert)
-        self.groups = [Group(arrays, members, n_features) for members in kinds.values()]
-        self.filters = [expert for expert in self.experts if isinstance(expert, Filter)]
-        self.rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
+        self.groups = [Group(arrays, members) for members in kinds.values()]
+        filters = [expert for expert in self.experts if isinstance(expert, Filter)]
+        rules = [expert for expert in self.experts if isinstance(expert, Stepping)]
         self.X = arrays.zeros(ROWS, n_features)
         self.y, self.weights = (arrays.zeros(SUPER, dtype=np.float64) for _ in range(2))
         self.first = arrays.zeros(1, dtype=np.int64)
-        arrays.prepare(self.filters, self.rules)
+        arrays.prepare(filters, rules)
+        # What is learned side by side: each kind of walk, with the products around it.
+        # The slowest is begun first.
+        of_kind = {
+            kind: [g for g in self.groups if g.kind == kind] for kind in ("drifting", "plain", "steps")
+        }
+        self._lanes = [(kind, groups) for kind, groups in of_kind.items() if groups]
 
     def run(self, X: Any, y: Any, weights: Any) -> tuple[list[npt.NDArray[np.float64]], list[int]]:
         """Learn up to SUPER rows; the scores of every expert, and how many rows each has learned."""
@@ -310,19 +340,29 @@ class Program:
 
     def block(self, rows: int) -> None:
         """Learn the rows of a block, in `X`. Nothing in it depends on numbers, so a card can record it."""
-        arrays, labels = self.arrays, (self.y, self.weights, self.first)
-        for group in self.groups:
+        self.arrays.side_by_side([partial(self._lane, kind, groups, rows) for kind, groups in self._lanes])
+
+    def _lane(self, kind: str, groups: Sequence[Group], rows: int) -> None:
+        """Learn the rows with groups of one kind."""
+        for group in groups:
             group.look(self.X[:rows])
-        if self.rules:
-            arrays.walk_rules(*labels, rows)
-        for begin in range(0, ROWS, WALK) if self.filters else ():
-            for expert in self.filters:
-                expert.before_walk(begin)
-            arrays.walk_filters(*labels, begin, max(0, min(WALK, rows - begin)))
-            for expert in self.filters:
-                expert.after_walk(begin, rows > begin + WALK)
-        for group in self.groups:
+        if kind == "steps":
+            self.arrays.walk_rules(self.y, self.weights, self.first, rows)
+        else:
+            self._walk_filters(
+                [expert for group in groups for expert in group.experts], kind == "plain", rows
+            )
+        for group in groups:
             group.learn()
+
+    def _walk_filters(self, filters: Sequence[Any], plain: bool, rows: int) -> None:
+        for begin in range(0, ROWS, WALK):
+            for expert in filters:
+                expert.before_walk(begin)
+            own = max(0, min(WALK, rows - begin))
+            self.arrays.walk_filters(self.y, self.weights, self.first, begin, own, plain)
+            for expert in filters:
+                expert.after_walk(begin, rows > begin + WALK)
 
     def predict(self, X: Any) -> list[npt.NDArray[np.float64]]:
         """The scores of every expert, without learning."""
@@ -335,21 +375,56 @@ class Program:
         return [np.ascontiguousarray(scores[id(expert)]) for expert in self.experts]
 
 
-def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, key: object) -> Expert:
+def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
     """A learner on the card, in the state of the native one."""
     kind = Filter if isinstance(learner.rule, Kalman) else Stepping
-    return kind(arrays, learner, handle.inner, task, key, handle.state())
+    features = features_of(learner, handle.inner.map, n_features)
+    return kind(arrays, learner, features, task, handle.state())
 
 
-def needed_bytes(arrays: Arrays, members: Sequence[tuple[Mapped, Any, Task]], n_features: int) -> float:
-    """The memory that learners take on the card. What is shared counts once for each, so it is enough."""
-    total, each = 2.0**26, arrays.real.itemsize  # what the libraries take
-    for learner, handle, task in members:
-        m, C = max(handle.inner.map.size, getattr(learner.features, "landmarks", 0)), task.outputs
-        if isinstance(learner.rule, Kalman):
-            full = min(m, learner.rule.full(handle.inner.map))
-            total += each * (2 * full**2 + ROWS * (3 * m + 2 * full) + 2 * C * m)
+def features_of(learner: Mapped, native: Any, n_features: int) -> pieces.Features:
+    """What the map of a learner computes. A map that is drawn when it is needed is drawn now."""
+    assert isinstance(learner.features, FeatureMap)
+    return pieces.features_of(learner.features, native, n_features)
+
+
+def digest(features: pieces.Features) -> bytes:
+    """Equal if the features are the same numbers."""
+    return blake2b(pickle.dumps(features)).digest()
+
+
+def needed_bytes(
+    arrays: Arrays,
+    members: Sequence[tuple[Mapped, Any]],
+    maps: Sequence[Hashable],
+    task: Task,
+    n_features: int,
+) -> float:
+    """The most memory that learners take on the card, with what is there for a while while they work.
+
+    ``maps`` are equal for learners that share a map.
+
+    Blocks work in CuPy's pool and, recorded, in one of their own, so their work counts twice. Pools keep
+    what is given back, and may not use it for another size, so all that is there for a while is counted.
+    """
+    each, C, known, kinds = arrays.real.itemsize, task.outputs, set[Any](), set[str]()
+    total = LIBRARIES + SUPER * (8 * 4 + n_features * (2 * each + 8))  # rows, labels and weights of a run
+    for (learner, handle), shared in zip(members, maps, strict=True):
+        native, rule = handle.inner.map, learner.rule
+        needs = Needs.of(learner.features, native, n_features)
+        m, kind = needs.size, "steps"
+        total += each * 4 * C * ROWS + 8 * SUPER * C  # F, D or A; scores
+        if isinstance(rule, Kalman):
+            full = min(m, rule.full(native) + m - native.size)
+            kind = "plain" if rule.drift == 0 and full == m else "drifting"
+            total += each * (full**2 + ROWS * (m + 2 * full) + (C + 4) * m)  # P; the gains, V and U; W
+            total += each * full**2 / 2 + ROWS * full * (8 * 8 + 2 * each)  # to unpack and pack P
+            total += each * ROWS * (5 * m + 4 * full)  # to predict; drift
         else:
-            total += each * (ROWS * 4 * m + ROWS**2 + 3 * C * m)
-        total += each * (m / 2 * n_features + SUPER * (n_features + 4)) + 8 * SUPER * C
-    return total
+            total += each * 3 * C * m + 32 * C * m  # W; its norm, if it stays in a ball
+            total += 32 * ROWS * needs.others  # norms of features
+        if (kind, shared) not in known:  # Z, also to predict, Z Z', the map
+            total += each * (ROWS * (2 * m + ROWS + 3 * needs.work) + needs.kept)
+        known.add((kind, shared))
+        kinds.add(kind)
+    return total + LANE * len(kinds)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from budgetron import _core
 from budgetron.learners.cuda.arrays import Arrays
 from budgetron.parts.features import pieces
+from budgetron.parts.features.hashing import Hashed
+from budgetron.parts.features.nystrom import Nystrom
+from budgetron.parts.features.stack import Identity, Stack
 from budgetron.parts.kernels import Gaussian, Laplacian, Linear, Polynomial
 
 
@@ -65,6 +69,35 @@ class Features:
             sums = self.arrays.zeros(piece.columns, len(X))
             self.arrays.xp.add.at(sums, places, (X * signs).T)
             inner(self.arrays.xp.ascontiguousarray(sums.T), out)
+
+
+class Needs(NamedTuple):
+    """Counts of a map: features, those not Fourier, numbers kept, and numbers for a while for a row."""
+
+    size: int
+    others: int
+    kept: int
+    work: int
+
+    @classmethod
+    def of(cls, description: Any, native: Any, n_features: int) -> Needs:
+        native = native.inner if isinstance(native, _core.SharedMap) else native
+        if isinstance(description, Stack):
+            pairs = zip(description.maps, native.maps, strict=True)
+            return cls(*map(sum, zip(*(cls.of(*pair, n_features) for pair in pairs), strict=True)))
+        if isinstance(description, Hashed):
+            if not isinstance(native, _core.HashedMap):
+                return cls.of(description.features, native, n_features)
+            inner, columns = cls.of(description.features, native.inner, native.columns), native.columns
+            kept, work = inner.kept + 2 * n_features, inner.work + n_features + 2 * columns
+            return cls(inner.size, inner.size, kept, work)
+        if isinstance(description, Nystrom):
+            points = description.landmarks  # the most that there may be
+            size = max(native.size, points)
+            return cls(size, size, points * (n_features + size), 6 * points)
+        if isinstance(description, Identity):
+            return cls(native.size, native.size, 0, n_features)
+        return cls(native.size, 0, native.size // 2 * n_features, 0)
 
 
 def _kernel(arrays: Arrays, description: Any, points: Any, X: Any) -> Any:

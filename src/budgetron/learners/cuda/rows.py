@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from budgetron._util.errors import ROW, RefusedRow
+from budgetron._util.rows import too_large
 
 CARDS = 2, 13  # of DLPack: memory of CUDA, and managed memory
 
@@ -29,8 +31,8 @@ def on_host(y: Any) -> Any:
     return arrays.host(arrays.taken(y, as_they_are=True))
 
 
-def check_rows_on_card(X: Any, missing: bool) -> Any:
-    """The rows as the engine takes them: finite numbers of double or single precision."""
+def check_rows_on_card(X: Any, missing: bool, dtype_for: Callable[[Any], np.dtype[Any]]) -> Any:
+    """The rows as the engine takes them: numbers of double or single precision whose squares are finite."""
     from budgetron.learners.cuda import engine
 
     arrays: Any = engine.ARRAYS(np.float64)
@@ -39,10 +41,14 @@ def check_rows_on_card(X: Any, missing: bool) -> Any:
         raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
     if X.dtype not in (np.float64, np.float32):
         X = X.astype(np.float64)
-    fine = arrays.xp.isfinite(X)
+    with np.errstate(over="ignore"):
+        squares = X**2
     if missing:
-        fine |= arrays.xp.isnan(X)
+        squares[arrays.xp.isnan(squares)] = 0
+    fine = squares.sum(axis=1) <= np.finfo(min(X.dtype, dtype_for(X))).max / 8
     if not bool(fine.all()):
-        row = int(arrays.host(fine.all(axis=1)).argmin())
-        raise RefusedRow(f"Row {ROW} of X is not finite.", row)
+        row = int(arrays.host(fine).argmin())
+        if np.isinf(arrays.host(X[row])).any() or np.isnan(arrays.host(squares[row])).any():
+            raise RefusedRow(f"Row {ROW} of X is not finite.", row)
+        raise too_large(row)
     return X

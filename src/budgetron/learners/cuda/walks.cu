@@ -27,57 +27,107 @@ struct Filter {
   double prior, drift, largest, least, most, told, repair;
 };
 
-// The step of a row from its scores f: the factors d of g, and the precision of the observation. One warp.
-__device__ double step(const Filter& e, const double* f, double* d, double y, double c, double S, double& noise,
-                       double& seen) {
-  const int lane = threadIdx.x & 31, C = (int)e.outputs;
-  if (!e.labels) {
-    const double error = y - f[0];
-    seen += c;
-    noise += c / seen * (error * error / (1 + S) - noise);
-    if (lane == 0) d[0] = c * error / (1 + c * S);
-    return c;
-  }
-  if (C == 1) {
-    const double p = 1 / (1 + exp(-f[0])), h = p * (1 - p);
-    if (lane == 0) d[0] = 2 * c * ((y + 1) / 2 - p) / (1 + c * h * S);
-    return c * h;
-  }
-  double top = -1e300, sum = 0;
-  for (int j = lane; j < C; j += 32) top = fmax(top, f[j]);
-  for (int o = 16; o > 0; o >>= 1) top = fmax(top, __shfl_xor_sync(~0u, top, o));
-  for (int j = lane; j < C; j += 32) sum += d[j] = exp(f[j] - top);
-  for (int o = 16; o > 0; o >>= 1) sum += __shfl_xor_sync(~0u, sum, o);
-  const double most = 1 / sum, h = most * (1 - most), factor = c / (1 + c * h * S);  // exp(0) is the largest
-  for (int j = lane; j < C; j += 32) d[j] = ((j == (int)y) - d[j] * most) * factor;
-  return c * h;
+// Of what the lanes with classes have: the first 4, 8, 16 or 32 of a warp.
+template <typename Join>
+__device__ inline double joined(double v, int C, Join join) {
+  for (int o = C > 16 ? 16 : C > 8 ? 8 : C > 4 ? 4 : 2; o > 0; o >>= 1) v = join(v, __shfl_xor_sync(~0u, v, o));
+  return v;
 }
+
+// e^x for x <= 0. Its terms are added in a tree, so that few of them wait for each other.
+__device__ inline double exp_of(double x) {
+  const double shifted = fma(fmax(x, -700.0), 1.4426950408889634, 6755399441055744.0), n = shifted - 6755399441055744.0;
+  const double r = fma(n, -1.90821492927058770002e-10, fma(n, -6.93147180369123816490e-01, fmax(x, -700.0)));
+  const double r2 = r * r, r4 = r2 * r2;
+  const double a = fma(fma(1 / 6.0, r, 0.5), r2, 1 + r),
+               b = fma(fma(1 / 5040.0, r, 1 / 720.0), r2, fma(1 / 120.0, r, 1 / 24.0));
+  const double c = fma(fma(1 / 39916800.0, r, 1 / 3628800.0), r2, fma(1 / 362880.0, r, 1 / 40320.0));
+  const double whole = fma(fma(1 / 479001600.0, r4, c), r4 * r4, fma(b, r4, a));
+  return __hiloint2double(__double2hiint(whole) + (__double2loint(shifted) << 20), __double2loint(whole));
+}
+
+// 1 / x for x >= 1.
+__device__ inline double inverse_of(double x) {
+  double r;
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+  double e = fma(-x, r, 1.0);
+  r = fma(r, fma(e, e, e), r);
+  return fma(r, fma(-x, r, 1.0), r);
+}
+
+// What decides a row: numbers of a filter, which stay in registers.
+struct Decider {
+  int C;
+  bool labels;
+  double largest, most, told;
+  __device__ explicit Decider(const Filter& e)
+      : C((int)e.outputs), labels(e.labels != 0), largest(e.largest), most(e.most), told(e.told) {}
+  // The classes of a lane are lane, lane + 32, ...; a single score is in every lane.
+  __device__ int of_lane(int k) const { return C == 1 ? 0 : (int)(threadIdx.x & 31) + 32 * k; }
+
+  // The step of a row with the scores f, whose variance is S: the factors d of g. The precision of the observation is
+  // part / whole: with E = exp(-|f|), D = 1 + E it is c E / D^2; with D = sum exp(f_j - top) it is c (D - 1) / D^2. So
+  // one division is enough. Returns 1 / (whole + part S). One warp.
+  __device__ double step(const double (&f)[EACH], double (&d)[EACH], double y, double c, double S, double& part,
+                         double& whole) const {
+    if (!labels) {
+      part = c, whole = 1;
+      const double share = inverse_of(1 + c * S);
+      d[0] = c * (y - f[0]) * share;
+      return share;
+    }
+    if (C == 1) {
+      const double E = exp_of(-fabs(f[0])), D = 1 + E;
+      part = c * E, whole = D * D;
+      const double share = inverse_of(fma(part, S, whole));
+      d[0] = 2 * y * ((f[0] >= 0) == (y > 0) ? E : 1) * D * c * share;
+      return share;
+    }
+    double top = -1e300, D = 0;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+      if (of_lane(k) < C) top = fmax(top, f[k]);
+    top = joined(top, C, [](double a, double b) { return fmax(a, b); });
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) D += d[k] = of_lane(k) < C ? exp_of(f[k] - top) : 0;
+    D = joined(D, C, [](double a, double b) { return a + b; });
+    part = c * (D - 1), whole = D * D;
+    const double share = inverse_of(fma(part, S, whole));
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) d[k] = ((of_lane(k) == (int)y ? D : 0) - d[k]) * (D * c * share);
+    return share;
+  }
+
+  // One row: its step goes into d, and into `square` what P loses along g. `much` says whether that was much. Returns
+  // whether the row can be learned. One warp.
+  __device__ bool learn(const double (&f)[EACH], double (&d)[EACH], double y, double weight, double S, double& square,
+                        bool& much, double& noise, double& seen) const {
+    bool fine = true;
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      d[k] = 0;
+      if (of_lane(k) < C) fine = fine && moderate(f[k], largest);
+    }
+    if (C > 1) fine = __all_sync(~0u, fine);
+    square = 0, much = false;
+    if (!fine || weight == 0) return fine;
+    double part, whole;
+    square = step(f, d, y, weight, S, part, whole) * part;
+    if (part * S > most * whole) square = most / (S * (1 + most));
+    much = part * S > told * whole;
+    if (!labels) {
+      seen += weight;
+      const double error = y - f[0];
+      noise += weight / seen * (error * error / (1 + S) - noise);
+    }
+    return true;
+  }
+};
 
 // The scores of a row go out; that of a label is moderated by what is not known yet. One warp.
 __device__ void write_scores(const Filter& e, const double* now, double S, long long row) {
   const double moderation = e.labels ? rsqrt(1 + 0.39269908169872415481 * S) : 1;
   for (int c = threadIdx.x & 31; c < (int)e.outputs; c += 32) e.scores[row * e.outputs + c] = now[c] * moderation;
-}
-
-// One row with the scores f: its step goes into d, and into `told` S, the root of what P loses along g, the precision.
-// Returns whether the row can be learned. One warp.
-__device__ bool learn_row(const Filter& e, const double* f, double* d, double S, double y, double weight,
-                          long long row, bool writes, double& noise, double& seen, double* told) {
-  const int lane = threadIdx.x & 31;
-  bool fine = true;
-  for (int c = lane; c < (int)e.outputs; c += 32) fine = fine && moderate(f[c], e.largest);
-  fine = __all_sync(~0u, fine);
-  double precision = 0, root = 0;
-  if (fine && weight != 0) {
-    precision = step(e, f, d, y, weight, S, noise, seen);
-    if (precision * S > e.most) precision = e.most / S;
-    root = sqrt(precision / (1 + precision * S));
-  }
-  if (lane == 0) {
-    told[0] = S, told[1] = root, told[2] = precision;
-    if (!fine && writes) *e.stopped = row;
-  }
-  return fine;
 }
 
 // Sums of 32 columns over the lanes of a warp; lane l gets that of column l.
@@ -123,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   extern __shared__ double f[];  // outputs x WALK scores, then those of a row, and the factors of its step
   __shared__ Filter e;
   __shared__ real parts[warps][WALK], diagonal[warps], g_of[FEATURES], grouped[groups][WALK + 1], s[WALK + 1];
-  __shared__ double told[3], label[WALK], weight_of[WALK];  // S, root, precision
+  __shared__ double told[3], label[WALK], weight_of[WALK];  // S, square, much
   __shared__ int halted;
   if (t == 0) {
     e = filters[number];
@@ -203,19 +253,32 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     __syncthreads();
     const double weight = weight_of[i];
     if (t < 32) {
+      const Decider decider(e);
       const double S = fmax((double)s[i], e.least * (double)s[WALK]);
-      for (int c = lane; c < C; c += 32) now[c] = f[c * WALK + i];
-      __syncwarp();
-      const bool fine =
-          learn_row(e, now, d, S, label[i], weight, first + begin + i, block == 0, noise, seen, told);
-      if (lane == 0) halted = !fine;
+      double scores[EACH], factors[EACH], square;
+      bool much;
+#pragma unroll
+      for (int n = 0; n < EACH; ++n) {
+        const int c = decider.of_lane(n);
+        scores[n] = c < C ? f[c * WALK + i] : 0;
+        if (c < C) now[c] = scores[n];
+      }
+      const bool fine = decider.learn(scores, factors, label[i], weight, S, square, much, noise, seen);
+#pragma unroll
+      for (int n = 0; n < EACH; ++n)
+        if (decider.of_lane(n) < C) d[decider.of_lane(n)] = factors[n];
+      if (lane == 0) {
+        told[0] = S, told[1] = square, told[2] = much;
+        halted = !fine;
+        if (!fine && block == 0) *e.stopped = first + begin + i;
+      }
     }
     __syncthreads();
     if (halted) break;
     if (block == 0 && t >= 32 && t < 64) write_scores(e, now, told[0], first + begin + i);
     real u = 0;
     if (weight != 0) {
-      const double root = told[1];
+      const double root = sqrt(told[1]);
       const real cap = sqrt(variance);
       u = (real)root * g;
       u = u > cap ? cap : u < -cap ? -cap : u;
@@ -232,8 +295,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (j > i) f[q] += d[q / WALK] * (double)s[j];
       }
       ++observed;
-      if ((observed % 1024 == 0 || told[2] * told[0] > e.told) && in_full)
-        variance = fmin(variance * (real)e.repair, prior);
+      if ((observed % 1024 == 0 || told[2] != 0) && in_full) variance = fmin(variance * (real)e.repair, prior);
     }
     if (half == 0 && mine) {
       G[i * m] = weight != 0 ? g : (real)0;
@@ -259,18 +321,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
   }
 }
 
+// All threads of a walk meet here, wherever they come from.
+__device__ inline void meet_block() {
+  __syncwarp();
+  asm volatile("barrier.sync.aligned 1, %0;" ::"n"(PLAIN) : "memory");
+}
+
 // Plain filters have all of P and no drift. Their walk needs S = Z P Z' and the scores alone, and one thread block; the
-// gains are then G = T V', and what P loses U = R V'.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    walk_plain(const Filter* filters, const double* y, const double* weights, const long long* first_row,
-               int begin, int rows) {
+// gains are then G = T V', and what P loses U = R V'. T is found by the elimination that S goes through. The first warp
+// decides one row after the other. Meanwhile the others do what the last decision means for the rows behind the next
+// one, which the first warp brings up to date by itself. They keep S and T in registers: 256 threads each, one column
+// of 16 rows.
+extern "C" __global__ void __launch_bounds__(PLAIN, 1)
+    walk_plain(const Filter* filters, const double* y, const double* weights, const long long* first_row, int begin,
+               int rows) {
+  constexpr int strips = WALK / 8, workers = PLAIN - 32;
+  static_assert(WALK == 64 && workers == 512, "of 8 rows, two belong to a thread");
   const long long first = *first_row;
-  constexpr int wide = WALK + 1;
-  extern __shared__ double f[];  // outputs x WALK scores, those of two rows in turn, their steps in turn; then S and T
+  extern __shared__ double f[];  // outputs x WALK scores; those of a row, and its step, of two rows in turn
   __shared__ Filter e;
-  __shared__ double told[2][3], label[WALK], weight_of[WALK], squares[WALK], roots[WALK];
-  __shared__ int halted[2];  // in turn, too
-  const int t = threadIdx.x, lane = t & 31;
+  __shared__ __align__(16) real row[2][2][WALK];  // in turn: a row of S behind the diagonal, 0 before it; a row of T
+  __shared__ real ahead[2];                       // in turn: the diagonal of S one row further
+  __shared__ double variance[2], label[WALK], weight_of[WALK], squares[WALK];
+  __shared__ int halted[2];
+  const int t = threadIdx.x, lane = t % 32;
   if (t == 0) {
     e = filters[blockIdx.x];
     halted[0] = *e.stopped >= 0;
@@ -278,88 +352,103 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   if (t < WALK) {
     label[t] = t < rows ? y[first + begin + t] : 0;
     weight_of[t] = t < rows ? weights[first + begin + t] : 0;
-    roots[t] = squares[t] = 0;
+    squares[t] = 0;
   }
   __syncthreads();
-  const int C = (int)e.outputs;
+  const int C = (int)e.outputs, last = halted[0] ? 0 : rows;
   double *const now = f + C * WALK, *const steps = now + 2 * C;
-  real *const s = (real*)(steps + 2 * C), *const T = s + WALK * wide;
-  for (int q = t; q < C * WALK; q += THREADS) {
+  for (int q = t; q < C * WALK; q += PLAIN) {
     f[q] = e.F[q / WALK * ROWS + begin + q % WALK];
     e.D[q / WALK * ROWS + begin + q % WALK] = 0;
   }
-  for (int q = t; q < WALK * WALK; q += THREADS) {
-    s[q / WALK * wide + q % WALK] = e.S[q];
-    T[q / WALK * wide + q % WALK] = q == 0 ? 1 : 0;
+
+  const int w = t - 32, matrix = w / 256, quarter = w % 256 / WALK,
+            column = w % WALK;  // of a thread behind the first warp
+  real own[strips][2];          // rows 8 strip + 2 quarter, and the next
+  if (t >= 32) {
+#pragma unroll
+    for (int q = 0; q < 2 * strips; ++q) {
+      const int i = 8 * (q / 2) + 2 * quarter + q % 2;
+      own[q / 2][q % 2] = matrix == 0 ? e.S[i * WALK + column] : (real)(i == column);
+    }
+    if (quarter == 0) {
+      row[0][matrix][column] = matrix == 1 || column > 0 ? own[0][0] : (real)0;
+      if (matrix == 0 && column == 1) ahead[0] = own[0][1];
+    }
   }
-  long long observed = *e.observed;
+  long long observed = e.observed[0], repairs = e.observed[1];  // P is repaired behind the block
   double noise = e.noise[0], seen = e.noise[1];
   __syncthreads();
-  // The first warp decides one row after the other. Meanwhile the others do what the last decision means for the rows
-  // behind the next one, which the first warp has brought up to date by itself.
-  double S = fmax((double)s[0], 0.0);
-  if (t < 32)
-    for (int c = lane; c < C; c += 32) now[c] = f[c * WALK];
-  const int last = halted[0] ? 0 : rows;
-  __syncthreads();
-  for (int i = 0; i < last; ++i) {
-    const int turn = i & 1;
-    const double weight = weight_of[i];
-    double *const d = steps + turn * C, *const scores = now + turn * C;
-    if (t < 32) {
-      __syncwarp();
-      const bool fine = learn_row(e, scores, d, S, label[i], weight, first + begin + i, true, noise, seen, told[turn]);
-      if (t == 0) {
-        halted[turn] = !fine;
-        roots[i] = fine && weight != 0 ? told[turn][1] : 0;
-        squares[i] = roots[i] * roots[i];
+
+  if (t < 32) {
+    const Decider decider(e);
+    double S = fmax((double)e.S[0], 0.0), square, scores[EACH], factors[EACH];
+    bool much;
+#pragma unroll
+    for (int n = 0; n < EACH; ++n) scores[n] = decider.of_lane(n) < C ? f[decider.of_lane(n) * WALK] : 0;
+    for (int i = 0; i < last; ++i) {
+      const int turn = i & 1;
+      const bool fine = decider.learn(scores, factors, label[i], weight_of[i], S, square, much, noise, seen);
+#pragma unroll
+      for (int n = 0; n < EACH; ++n) {
+        const int c = decider.of_lane(n);
+        if (c < C) now[turn * C + c] = scores[n], steps[turn * C + c] = factors[n];
       }
+      if (lane == 0) {
+        variance[turn] = S, squares[i] = square, halted[turn] = !fine;
+        if (!fine) *e.stopped = first + begin + i;
+      }
+      meet_block();
+      if (!fine) break;
+      observed += weight_of[i] != 0;
+      repairs += weight_of[i] != 0 && (observed % 1024 == 0 || much);
+      if (i + 1 == last) break;
+      const real next = row[turn][0][i + 1];
+      S = fmax((double)(ahead[turn] - (real)square * next * next), 0.0);
+#pragma unroll
+      for (int n = 0; n < EACH; ++n)
+        if (decider.of_lane(n) < C) scores[n] = f[decider.of_lane(n) * WALK + i + 1] + factors[n] * (double)next;
     }
-    __syncthreads();
-    if (halted[turn]) break;
-    const real* const own = s + i * wide;
-    const real square = (real)squares[i];
-    const bool steps_now = weight != 0;
-    observed += steps_now;
-    if (t < 32) {
-      if (i + 1 < rows) {
-        const real next = own[i + 1];
-        S = fmax((double)(s[(i + 1) * wide + i + 1] - square * next * next), 0.0);
-        for (int c = lane; c < C; c += 32)
-          now[(1 - turn) * C + c] = f[c * WALK + i + 1] + (steps_now ? d[c] * (double)next : 0);
-      }
-    } else if (t >= THREADS - WALK) {  // row i + 1 of T is its e less the rows before, as its gain has lost to theirs
-      const int column = t - (THREADS - WALK), row = i + 1;
-      if (row < WALK && column <= row) {
-        real sum = column == row ? 1 : 0;
-#pragma unroll 4
-        for (int k = column; k < row; ++k) sum -= (real)squares[k] * s[k * wide + row] * T[column * wide + k];
-        T[column * wide + row] = sum;
-      }
-    } else {
-      if (t < 64) write_scores(e, scores, told[turn][0], first + begin + i);
-      constexpr int others = THREADS - WALK - 32;
-      if (steps_now) {
-        const int j = (t - 32) % WALK;
-        for (int q = i + 1 + (t - 32) / WALK; q < WALK; q += others / WALK)
-          if (j >= q && j > i + 1 && (t - 32) < others / WALK * WALK) s[q * wide + j] -= square * own[q] * own[j];
-        for (int q = t - 32; q < C * WALK; q += others) {
-          const int k = q % WALK;
-          if (k > i + 1) f[q] += d[q / WALK] * (double)own[k];
+  } else {
+    bool going = true;
+#pragma unroll
+    for (int strip = 0; strip < strips; ++strip) {
+      for (int i = 8 * strip; going && i < min(last, 8 * strip + 8); ++i) {
+        const int turn = i & 1;
+        meet_block();
+        going = !halted[turn];
+        if (!going) break;
+        const real factor = (real)squares[i] * row[turn][matrix][column];
+#pragma unroll
+        for (int q = 2 * strip; q < 2 * strips; ++q) {
+          const int k = 8 * (q / 2) + 2 * quarter + q % 2;
+          real& mine = own[q / 2][q % 2];
+          mine -= factor * row[turn][0][k];
+          if (q / 2 <= strip + 1) {
+            if (k == i + 1) row[1 - turn][matrix][column] = matrix == 1 || column > k ? mine : (real)0;
+            if (k == i + 2 && matrix == 0 && column == k) ahead[1 - turn] = mine;
+          }
         }
-        for (int c = t - 32; c < C; c += others) e.D[c * ROWS + begin + i] = (real)d[c];
+        const double* const d = steps + turn * C;
+        if (weight_of[i] != 0) {
+          for (int q = w; q < C * WALK; q += workers)
+            if (q % WALK > i + 1) f[q] += d[q / WALK] * (double)row[turn][0][q % WALK];
+          for (int c = w; c < C; c += workers) e.D[c * ROWS + begin + i] = (real)d[c];
+        }
+        if (w < 32) write_scores(e, now + turn * C, variance[turn], first + begin + i);
       }
     }
-  }
-  __syncthreads();
-  for (int q = t; q < WALK * WALK; q += THREADS) {
-    const int i = q / WALK, k = q % WALK;
-    const real v = k <= i ? T[k * wide + i] : (real)0;
-    e.T[q] = v;
-    e.R[q] = (real)roots[i] * v;
+    if (matrix == 1) {
+#pragma unroll
+      for (int q = 0; q < 2 * strips; ++q) {
+        const int i = 8 * (q / 2) + 2 * quarter + q % 2;
+        e.T[i * WALK + column] = own[q / 2][q % 2];
+        e.R[i * WALK + column] = (real)sqrt(squares[i]) * own[q / 2][q % 2];
+      }
+    }
   }
   if (t == 0) {
-    *e.observed = observed;
+    e.observed[0] = observed, e.observed[1] = repairs;
     e.noise[0] = noise, e.noise[1] = seen;
   }
 }
@@ -381,12 +470,18 @@ __device__ inline double clear(double loss, double scale) { return loss > 1e-12 
 
 __device__ double slope(const Rule& e, double f, double y) {
   switch (e.loss) {
-    case HINGE: return y * f < 1 ? -y : 0;
-    case SQUARED_HINGE: return -y * fmax(0.0, 1 - y * f);
-    case LOGISTIC: return -y / (1 + exp(y * f));
-    case SQUARED: return f - y;
-    case ABSOLUTE: return sign(f - y);
-    default: return fabs(f - y) > e.epsilon ? sign(f - y) : 0;
+    case HINGE:
+      return y * f < 1 ? -y : 0;
+    case SQUARED_HINGE:
+      return -y * fmax(0.0, 1 - y * f);
+    case LOGISTIC:
+      return -y / (1 + exp(y * f));
+    case SQUARED:
+      return f - y;
+    case ABSOLUTE:
+      return sign(f - y);
+    default:
+      return fabs(f - y) > e.epsilon ? sign(f - y) : 0;
   }
 }
 
@@ -405,37 +500,54 @@ __device__ double beta_of(const Rule& e, double f, double y, double kxx, bool mi
     case OGD:
       if (fabs(error) <= e.tube) return 0;
       return -weight * e.size * slope(e, f, y);
-    default: return -weight * e.size * slope(e, f, y);
+    default:
+      return -weight * e.size * slope(e, f, y);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-    walk_rules(const Rule* rules, const double* labels, const double* weights, const long long* first_row, int rows) {
+// All threads decide each row; then thread j takes its step to the scores of row j.
+extern "C" __global__ void __launch_bounds__(ROWS, 1)
+    walk_rules(const Rule* rules, const double* labels, const double* weights, const long long* first_row, int rows,
+               int inside) {
   const long long first = *first_row;
   constexpr int B = ROWS;
-  const Rule& e = rules[blockIdx.x];
-  const int t = threadIdx.x, C = (int)e.outputs;
+  extern __shared__ __align__(16) unsigned char scores_here[];  // outputs x B, if they fit
+  __shared__ Rule e;
   __shared__ double before[B], after[B];  // factors of w at a row: before its step, and behind it
-  real *const F = e.F, *const A = e.A;
-  double round = e.state[0], divisor = e.state[1], y_max = e.state[2], norm2 = *e.norm2;
-  for (int q = t; q < C * B; q += THREADS) A[q] = 0;
-  for (int q = t; q < B; q += THREADS) before[q] = after[q] = 1;
+  __shared__ double label[B], weight_of[B], squared[B];
+  const int j = threadIdx.x;
+  if (j == 0) e = rules[blockIdx.x];
+  __syncthreads();
+  const int C = (int)e.outputs;
+  real *const A = e.A, *const F = inside ? (real*)scores_here : e.F;
+  for (int c = 0; c < C; ++c) {
+    A[c * B + j] = 0;
+    if (inside) F[c * B + j] = e.F[c * B + j];
+  }
+  before[j] = after[j] = 1;
+  label[j] = j < rows ? labels[first + j] : 0;
+  weight_of[j] = j < rows ? weights[first + j] : 0;
+  squared[j] = e.kxx[j];
+  double round = e.state[0], divisor = e.state[1], y_max = e.state[2], norm2 = *e.norm2, part = 1 / divisor;
   bool halted = *e.stopped >= 0;
+  real coming = e.G[j];  // of row i and column j
   __syncthreads();
   for (int i = 0; i < rows && !halted; ++i) {
-    const double weight = weights[first + i];
-    double y = labels[first + i], f = F[i] / divisor, kxx = e.kxx[i];
+    const real product = coming;
+    if (i + 1 < rows) coming = e.G[(i + 1) * B + j];
+    const double weight = weight_of[i];
+    double y = label[i], f = (double)F[i] * part, kxx = squared[i];
     int plus = 0, minus = -1;
     bool mistake, fine = true;
     if (e.task == SEVERAL) {
       plus = (int)y;
       double best = -1e300;
       for (int c = 0; c < C; ++c) {
-        const double other = F[c * B + i] / divisor;
+        const double other = (double)F[c * B + i] * part;
         fine = fine && moderate(other, e.largest);
         if (c != plus && other > best) best = other, minus = c;
       }
-      f = F[plus * B + i] / divisor;
+      f = (double)F[plus * B + i] * part;
       mistake = best > f || (best == f && minus < plus);
       f -= best, y = 1, kxx *= 2;
     } else {
@@ -449,39 +561,36 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     if (!fine) {
       halted = true;
-      if (t == 0) *e.stopped = first + i;
+      if (j == 0) *e.stopped = first + i;
       break;
     }
-    for (int c = t; c < C; c += THREADS) e.scores[(first + i) * C + c] = F[c * B + i] / divisor;
+    for (int c = j; c < C; c += B) e.scores[(first + i) * C + c] = (double)F[c * B + i] * part;
     if (weight == 0) continue;
     ++round;
     y_max = fmax(y_max, fabs(y));
-    divisor = e.kind == SGD ? round : 1;
+    if (e.kind == SGD) divisor = round, part = 1 / round;
     const double shrink = e.shrink;
     double pull = 1;
     if (e.ball > 0 && beta != 0) {
       const double zz = e.G[i * B + i];
       norm2 += 2 * beta * (double)F[plus * B + i] + beta * beta * zz;
       if (minus >= 0) norm2 += -2 * beta * (double)F[minus * B + i] + beta * beta * zz;
-      const double norm = sqrt(fmax(norm2, 0.0)) / divisor, radius = y_max * e.ball;
+      const double norm = sqrt(fmax(norm2, 0.0)) * part, radius = y_max * e.ball;
       if (norm > radius) pull = radius / norm, norm2 *= pull * pull;
     }
-    __syncthreads();  // all have read the scores of this row
-    if (shrink != 1 || pull != 1) {
-      for (int q = t; q < C * B; q += THREADS) {
-        const int c = q / B, j = q % B;
-        if (j <= i) continue;
-        const double v = c == plus ? beta : c == minus ? -beta : 0;
-        F[q] = (real)(((double)F[q] * shrink + v * (double)e.G[i * B + j]) * pull);
-      }
-    } else if (beta != 0) {
-      for (int j = i + 1 + t; j < B; j += THREADS) {
-        const real step = (real)beta * e.G[i * B + j];
+    if (j > i) {
+      if (shrink != 1 || pull != 1) {
+        for (int c = 0; c < C; ++c) {
+          const double v = c == plus ? beta : c == minus ? -beta : 0;
+          F[c * B + j] = (real)(((double)F[c * B + j] * shrink + v * (double)product) * pull);
+        }
+      } else if (beta != 0) {
+        const real step = (real)beta * product;
         F[plus * B + j] += step;
         if (minus >= 0) F[minus * B + j] -= step;
       }
     }
-    if (t == 0) {
+    if (j == 0) {
       before[i] = shrink, after[i] = pull;
       if (beta != 0) {
         A[plus * B + i] = (real)beta;
@@ -491,7 +600,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     __syncthreads();
   }
   __syncthreads();
-  if (t == 0) {
+  if (j == 0) {
     double total = 1;
     for (int i = B - 1; i >= 0; --i) {
       const double behind = total * after[i];
@@ -502,5 +611,5 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     e.state[0] = round, e.state[1] = divisor, e.state[2] = y_max;
   }
   __syncthreads();
-  for (int q = t; q < C * B; q += THREADS) A[q] = (real)((double)A[q] * after[q % B]);
+  for (int c = 0; c < C; ++c) A[c * B + j] = (real)((double)A[c * B + j] * after[j]);
 }

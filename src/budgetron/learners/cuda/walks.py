@@ -128,6 +128,8 @@ def walk_plain(block: Any, y: Floats, weights: Floats, first: int) -> None:
         F[:, i + 1 :] += np.outer(d, S[i, i + 1 : F.shape[1]])
         S[i + 1 :, i + 1 :] -= roots[i] ** 2 * np.outer(S[i, i + 1 :], S[i, i + 1 :])
         block.observed[0] += 1
+        if block.observed[0] % 1024 == 0 or precision * known > limits.told:
+            block.observed[1] += 1  # P is repaired behind the block
     T = np.eye(len(S))
     for i in range(1, len(S)):
         T[i, :i] = -(roots[:i] ** 2 * S[:i, i]) @ T[:i, :i]

@@ -226,12 +226,14 @@ def _describe_estimator(estimator: Any) -> dict[str, Any]:
     for name in _OF_THE_MACHINE:
         params.pop(name)
     weight, encoder = params.pop("class_weight", None), params.pop("encoder", None)
-    costs, coverage = params.pop("costs", None), params.pop("coverage")
+    costs, coverage, dtype = params.pop("costs", None), params.pop("coverage"), params.pop("dtype")
     described = {name: describe(value, name) for name, value in params.items()}
     if weight is not None:  # a file without class weights does not mention them
         described["class_weight"] = _describe_weight(weight)
     if coverage is not None:
         described["coverage"] = describe(coverage, "coverage")
+    if dtype is not None:
+        described["dtype"] = describe(dtype, "dtype")
     if costs is not None:
         described["costs"] = _describe_costs(costs)
     if encoder is not None:

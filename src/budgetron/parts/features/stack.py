@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy.typing as npt
 
@@ -41,9 +41,15 @@ class Identity(FeatureMap):
     scale: float | Literal["1/sqrt(d)"] = 1.0
     constant: bool = True
 
+    def resolved(self, X: Any) -> Self:
+        return replace(super().resolved(X), scale=self._factor(X.shape[1]))
+
+    def _factor(self, n_features: int) -> float:
+        return n_features**-0.5 if self.scale == "1/sqrt(d)" else check.number(self, "scale", self.scale)
+
     def build(self, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.FeatureMap:  # noqa: ARG002
         """The native map; checks the description."""
-        scale = n_features**-0.5 if self.scale == "1/sqrt(d)" else check.number(self, "scale", self.scale)
+        scale = self._factor(n_features)
         return _core.Identity(n_features, scale, check.instance(self, "constant", self.constant, bool))
 
 

@@ -40,7 +40,7 @@ export class Columns {
 }
 
 export class Chart {
-  // series: [{name, column, colour, width, dash, fill}]; what: {title, note, format, height, marks, fromZero}
+  // series: [{name, column, colour, width, dash, fill, since}], since: values hold since the one before; what: {title, note, format, height, marks, fromZero}
   // The horizontal axis is the first of the columns, or "at": clock time.
   constructor(section, columns, series, what) {
     Object.assign(this, { section, columns, what, across: columns.names[0] });
@@ -91,7 +91,7 @@ export class Chart {
     this.plot = new uPlot({
       width: Math.max(this.place.clientWidth, 50),
       height: what.height,
-      padding: [10, 24, 0, 0],
+      padding: [10, time ? 34 : 24, 0, 0], // room for half of the last time or number
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
       scales: {
@@ -109,6 +109,7 @@ export class Chart {
         width: each.width || 1.5,
         dash: each.dash,
         fill: each.fill ? style(each.fill) : undefined,
+        paths: each.since ? uPlot.paths.stepped({ align: -1 }) : undefined,
         points: { show: (_, __, first, last) => last - first < 1, size: 6, fill: style(each.colour) },
         spanGaps: Boolean(each.spanGaps),
       }))],
@@ -168,9 +169,9 @@ export class Chart {
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);
       ctx.stroke();
-      if (x < taken) continue; // the text of the line before is here
       const gap = 4 * devicePixelRatio, width = ctx.measureText(text).width + 2 * gap;
       const fits = x + width < bbox.left + bbox.width;
+      if ((fits ? x : x - width) < taken) continue; // the text of the line before is here
       ctx.textAlign = fits ? "left" : "right";
       ctx.fillText(text, fits ? x + gap : x - gap, bbox.top);
       taken = x + width;

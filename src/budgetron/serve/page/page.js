@@ -45,8 +45,8 @@ const small = (id, title, note, format, series) =>
   new Chart(at(id), service, series, { title, note, format, height: 130 });
 const charts = [error, loss, experts,
   small("rate", "Throughput", "rows a second", brief, [
-    { name: "learned", column: "rate", colour: "--first", fill: "--veil" },
-    { name: "predicted", column: "predicts", colour: "--third" }]),
+    { name: "learned", column: "rate", colour: "--first", fill: "--veil", since: true },
+    { name: "predicted", column: "predicts", colour: "--third", since: true }]),
   small("latency", "Predict requests", "time without the network", seconds, [
     { name: "half", column: "half", colour: "--first", spanGaps: true },
     { name: "99 %", column: "most", colour: "--third", spanGaps: true }]),
@@ -132,16 +132,19 @@ function remember(point) {
 
 function measured(found, time) {
   const value = (name) => of(found, name, model);
+  const stream = value("queue_rows") === undefined ? now.description?.challenger_of : model;
+  if (stream === undefined) return; // until it is known whose challenger it is
+  const shared = (name) => of(found, name, stream); // what a model has once for itself and its challengers
   const before = now.numbers, clockNow = performance.now();
   const took = before ? (clockNow - before.when) / 1000 : null;
   const counts = { rows: value("rows_learned_total") || 0, predictions: value("predictions_total") || 0,
-    predict: histogram(found, "predict_seconds", model), commit: histogram(found, "commit_seconds", model),
+    predict: histogram(found, "predict_seconds", model), commit: histogram(found, "commit_seconds", stream),
     refused: refused(found, model), when: clockNow };
   const since = (name) => (before ? Math.max(counts[name] - before[name], 0) / took : null); // 0 after a restart
   const share = (name, part) => (before ? quantile(before[name], counts[name], part) : null);
   const row = { at: Math.max(time, (service.last("at") || 0) + 0.001), rate: since("rows"), predicts: since("predictions"),
     half: share("predict", 0.5), most: share("predict", 0.99), commit: share("commit", 0.5), commitMost: share("commit", 0.99),
-    queue: value("queue_rows"), resident: value("resident_memory_bytes"), model: value("model_bytes"),
+    queue: shared("queue_rows"), resident: value("resident_memory_bytes"), model: value("model_bytes"),
     vectors: value("support_vectors"), columns: now.point?.columns };
   now.latency = quantile([], counts.predict, 0.99) === null ? null
     : [quantile([], counts.predict, 0.5), quantile([], counts.predict, 0.99)];
@@ -154,8 +157,8 @@ function measured(found, time) {
     }
   }
   now.numbers = counts;
-  now.learning = value("learning");
-  now.snapshotAge = value("snapshot_age_seconds");
+  now.learning = shared("learning");
+  now.snapshotAge = shared("snapshot_age_seconds");
   redraw();
 }
 
@@ -265,15 +268,19 @@ function clear() {
 }
 
 function connect() {
-  stopped.abort();
-  stopped = new AbortController();
-  const { signal } = stopped;
   clear();
   redraw();
   at("access").hidden = true;
   say("waiting", "Connecting");
   document.title = model === "default" ? "budgetron" : model + " · budgetron";
-  follow(path("events"), headers(), signal, {
+  goOn();
+}
+
+function goOn() {
+  stopped.abort();
+  stopped = new AbortController();
+  const { signal } = stopped;
+  follow(path("events"), headers(), now.point?.version || 0, signal, {
     event: (kind, data) => {
       if (kind === "progress") progress(data);
       if (kind === "notice") {
@@ -303,6 +310,11 @@ addEventListener("hashchange", () => {
   model = named();
   choices([...at("model").options].map((each) => each.value));
   connect();
+});
+// A page that nobody sees lets others have its connections: a browser has six for a service, and then waits.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) stopped.abort();
+  else if (at("access").hidden) goOn();
 });
 at("skip").addEventListener("click", (event) => { // the address keeps the model
   event.preventDefault();

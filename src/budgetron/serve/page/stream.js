@@ -17,8 +17,9 @@ export async function ask(url, options = {}) {
 }
 
 // Calls on.event(kind, data), on.connected(), on.lost(why) until the signal aborts or a token is refused: on.refused(why).
-export async function follow(url, headers, signal, on) {
-  let last = 0, pause = FIRST_PAUSE;
+// `last` is the version of the last event that arrived before.
+export async function follow(url, headers, last, signal, on) {
+  let pause = FIRST_PAUSE;
   const take = (text) => {
     const event = {};
     for (const line of text.split("\n")) {
