@@ -62,22 +62,9 @@ class Posterior {
     }
   }
 
-  // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift, `drifts`
-  // times. One row shrinks P by at most 2^40: beyond that, rounding would be larger than what is left.
-  void observe(const Gain& gain, double precision, double drifts = 1) {
-    if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
-    const double root = std::sqrt(precision / (1 + precision * gain.S)), drift = drifts * drift_;
-    // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
-    loops->observe(root, gain.g.data(), drift, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
-                   squares_.data());
-    for (std::size_t i = full(); i < m_; ++i) {
-      const double u = root * gain.g[i];
-      variance_[i] = std::clamp(variance_[i] - u * u + drift, 0.0, prior_);
-    }
-    ++pending_;
-    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
-    if (pending_ >= most_pending) forget_products();
-  }
+  // Observes the z of the last `look` with this precision: P^-1 += precision z z'. Then the weights drift. One row
+  // shrinks P by at most 2^40: beyond that, rounding would be larger than what is left.
+  void observe(const Gain& gain, double precision) { observe(gain, precision, drift_); }
 
   // P e_i and P_ii of weight i alone, between two batches of rows.
   void look_at(std::size_t i, Gain& gain) {
@@ -201,6 +188,21 @@ class Posterior {
   static constexpr double repair_factor = 1 + 0x1p-48;
   // P is read and written once for this many rows.
   static constexpr std::size_t most_pending = 8;
+
+  void observe(const Gain& gain, double precision, double drift) {
+    if (precision * gain.S > 0x1p40) precision = 0x1p40 / gain.S;
+    const double root = std::sqrt(precision / (1 + precision * gain.S));
+    // Only rounding makes u_i^2 larger than P_ii. Without the bound, a P that is not positive would grow forever.
+    loops->observe(root, gain.g.data(), drift, prior_, full(), U_.data() + pending_ * n_, variance_.data(),
+                   squares_.data());
+    for (std::size_t i = full(); i < m_; ++i) {
+      const double u = root * gain.g[i];
+      variance_[i] = std::clamp(variance_[i] - u * u + drift, 0.0, prior_);
+    }
+    ++pending_;
+    if (++observed_ % rows_between_repairs == 0 || precision * gain.S > most_told) return repair();
+    if (pending_ >= most_pending) forget_products();
+  }
 
   void repair() {
     subtract_pending();

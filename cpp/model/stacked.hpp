@@ -5,13 +5,8 @@
 //   p = softmax_c(sum_i w_i l_ic + b_c);  v = d log p_y / d(w, b);  h = p_y / (1 - p_y);  g = P v
 //   (w, b) += c g / (1 + c max(h, 1/4) v'g);  P -= c h g g' / (1 + c h v'g)
 //
-// Two classes have one bias, on the margin. Then the scores are calibrated (calibration.hpp).
-//
-// For targets, a Kalman filter on the experts' predictions. It learns the variance r of what they all miss: the mean of
-// e^2 r / (r + S), at most 100 r, with S = l'P l, as if 32 rows had e = 1 before the first. The weights drift r times
-// as far, so that they forget equally fast whatever r is:
-//
-//   w += c e P l / (r + c S);   P -= c P l l'P / (r + c S)
+// Two classes have one bias, on the margin. Then the scores are calibrated (calibration.hpp). For targets: a Kalman
+// filter on the experts' predictions.
 #pragma once
 
 #include <algorithm>
@@ -229,11 +224,11 @@ class Stacked : public Learner {
     }
   }
 
-  // (w, b) += step g, and an observation of this precision along the z of the last look. Then a drift.
-  void move(double step, double precision, double drifts = 1) {
+  // (w, b) += step g, and an observation of this precision along the z of the last look.
+  void move(double step, double precision) {
     if (!moderate(step * largest_of(gain_.g)) || !moderate_square(precision * gain_.S)) return;
     add(step, Vector(gain_.g).first(w_.size()), w_);
-    filter_.observe(gain_, precision, drifts);
+    filter_.observe(gain_, precision);
   }
 
   std::vector<std::shared_ptr<Learner>> experts_;
@@ -540,27 +535,19 @@ class StackedTargets final : public Stacked {
   bool has_deviations() const override { return true; }
   void deviations(const Rows& rows, std::span<double> out) const override {
     each_row(rows, [&](std::size_t i, Vector l) {
-      filter_.each_look(l, 1, [&](std::size_t, const Gain& gain) {
-        out[i] = noise_.deviation(rows[i], dot(l, w_), gain.S / missed());
-      });
+      filter_.each_look(l, 1,
+                        [&](std::size_t, const Gain& gain) { out[i] = noise_.deviation(rows[i], dot(l, w_), gain.S); });
     });
   }
 
   void fields(Fields& io) override {
     Stacked::fields(io);
-    io.field("stacked.missed", missed_, {Merged::Sum});
     Prefixed noise(io, "stacked.noise.");
     noise_.fields(noise);
   }
-  bool consistent() const override {
-    return Stacked::consistent() && missed_ >= 0 && std::isfinite(missed_) && learned_ >= 0 && noise_.is_consistent();
-  }
+  bool consistent() const override { return Stacked::consistent() && noise_.is_consistent(); }
 
  private:
-  static constexpr double first_rows = 32, far = 100;
-
-  // r
-  double missed() const { return (first_rows + missed_) / (first_rows + learned_); }
   void read(Vector F, std::size_t n, std::size_t i, std::vector<double>& l) const override {
     l.resize(experts_.size());
     for (std::size_t e = 0; e < experts_.size(); ++e) l[e] = scores_of(F, n, e, i)[0];
@@ -573,16 +560,13 @@ class StackedTargets final : public Stacked {
       const double own = std::clamp(y - l_[e], -largest, largest);
       losses_[e] = std::min(losses_[e] + weight * own * own, std::numeric_limits<double>::max());
     }
-    filter_.look(l_, gain_);
-    const double S = gain_.S, r = missed();
-    move(weight * error / (r + weight * S), weight / r, r);
-    noise_.learn(x, f[0], S / r, y, weight);
     learned_ += weight;
-    missed_ =
-        std::min(missed_ + weight * r * std::min(error * error / (r + S), far), std::numeric_limits<double>::max());
+    filter_.look(l_, gain_);
+    const double S = gain_.S;
+    move(weight * error / (1 + weight * S), weight);
+    noise_.learn(x, f[0], S, y, weight);
   }
 
-  double missed_ = 0;  // the weighted sum of e^2 r / (r + S)
   Noise noise_;
 };
 

@@ -300,11 +300,12 @@ class Stacked:
         self.logits = np.array([True] * n if logits is None else logits)
         self.squares, self.rows = np.zeros(n), 0  # sums over rows of mean_c l_ic^2
         self.loss_sums, self.weights = np.zeros(n), 0.0
-        self.w, self.b = np.full(n, 1 / n), np.zeros(outputs(task) if task[0] == "labels" else 0)
+        self.w, self.b = np.full(n, 1 / n), np.zeros(outputs(task))
         self.P = start * np.eye(n + len(self.b))
         block = np.arange(len(self.P)) < (n if len(self.b) > 256 else len(self.P))  # with covariances
         self.kept = np.outer(block, block) | np.eye(len(self.P), dtype=bool)
-        self.missed = 0.0  # of targets: the sum of c e^2 r / (r + S)
+        self.filter = Kalman(lambda x: self.scores(x)[:, 0], ("targets",), start, drift)
+        self.filter.W = self.w[None, :]
         self.noise: Noise | None = None  # of targets
         self.calibration = Calibration(start, drift, floor)  # of labels
 
@@ -327,7 +328,7 @@ class Stacked:
 
     def score(self, x: Array) -> Array:
         """The filter's target, or the calibrated scores."""
-        return self.w @ self.scores(x) if self.task[0] == "targets" else self.calibration(self.weighed(x))
+        return self.filter.score(x) if self.task[0] == "targets" else self.calibration(self.weighed(x))
 
     def weighed(self, x: Array) -> Array:
         """sum_i w_i l_ic + b_c"""
@@ -338,14 +339,9 @@ class Stacked:
         return self.noise.deviation(np.asarray(x, float), *self.told(x)) if self.noise else 0.0
 
     def told(self, x: Array) -> tuple[float, float]:
-        """The predicted target, and what the filter does not know about it, in units of r."""
-        z = self.scores(x)[:, 0]
-        return float(self.w @ z), float(z @ self.P @ z) / self.r
-
-    @property
-    def r(self) -> float:
-        """The variance of what all members miss, with 32 rows of 1 before the first."""
-        return (32 + self.missed) / (32 + self.weights)
+        """The predicted target, and what the filter does not know about it."""
+        z = self.filter.z(x)
+        return float(self.filter.score(x)[0]), float(z @ self.filter.P @ z)
 
     def gradient(self, x: Array, y: float) -> Array:
         """The gradient v of log p_y, not calibrated, in (w, b): v_i = sum_c l_ic r_c, v_b = r."""
@@ -356,7 +352,7 @@ class Stacked:
         """The filter learns from the scores before the row, then the members learn the row.
 
         Labels: (w, b) += c g / (1 + c max(h, floor) v'g), P -= c h g g' / (1 + c h v'g), then the drift;
-        g = P v. Targets: w += c e P z / (r + c S), P -= c P z z'P / (r + c S), then r times the drift.
+        g = P v.
         """
         if weight == 0:
             return
@@ -364,11 +360,8 @@ class Stacked:
             losses = (y - self.scores(x)[:, 0]) ** 2
             self.noise = self.noise or Noise(len(x), self.drift)
             self.noise.learn(np.asarray(x, float), y, *self.told(x), weight)
-            z, r = self.scores(x)[:, 0], self.r
-            error, g, S = y - self.w @ z, self.P @ z, z @ self.P @ z
-            self.w = self.w + weight * error * g / (r + weight * S)
-            self.P = observed(self.P, z, weight / r, r * self.drift, self.start)
-            self.missed += weight * r * min(error**2 / (r + S), 100)
+            self.filter.learn(x, y, weight)
+            self.w = self.filter.W[0]
         else:
             losses = np.array([-log_probability(logits, y) for logits in self.scaled(x)])
             f = self.weighed(x)
