@@ -148,7 +148,7 @@ class Hesitating(Leader):
         self.asked, self.closed = asked, closed
 
     def get(self, path):
-        assert path == "/v1/models"
+        assert path == "/v1/models?logs=1"
         self.asked.set()
         assert self.closed.wait(30)
         return b'{"models": [{"name": "late"}]}'
@@ -220,7 +220,7 @@ def test_odd_lists_of_models(inside):
     with inside() as leader, Between(leader) as between:
         learn(leader)
         between.spoil = lambda path: (
-            [b'{"models": [1, {"name": "../x"}]}'] if path == "/v1/models" else None
+            [b'{"models": [1, {"name": "../x"}]}'] if path == "/v1/models?logs=1" else None
         )
         with following(between.url) as replica:
             until(lambda: "cannot be followed" in str(ready(replica)))

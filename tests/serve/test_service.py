@@ -42,7 +42,6 @@ def test_models_are_created_listed_and_kept(inside):
         assert learn(client, path="/v1/models/other/learn")["first"] == 12
     with inside() as client:
         said = client.get("/v1/models").json()["models"]
-        assert len({each.pop("log_id") for each in said}) == 3
         assert said == [
             {"name": n, "version": v, "frozen": False}
             for n, v in (("default", 0), ("other", 24), ("target", 0))

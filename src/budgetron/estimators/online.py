@@ -59,6 +59,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     coverage: float | None
     device: str
     dtype: str | None
+    class_weight: Any = None  # a classifier may have some
 
     def __init__(
         self,
@@ -213,7 +214,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         if fitted is not None:
             return self._learn_batch(fitted, batch)
         built, batch = self._first(rows, batch)
-        outcome = built.learn(batch, self._class_weight, private=True)
+        outcome = built.learn(batch, self.class_weight, private=True)
         if outcome.rows:
             self.fitted_ = outcome.fitted
         return outcome.checked()
@@ -255,14 +256,13 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     def _learn_batch(self, fitted: Fitted, batch: Batch) -> list[Scored]:
         """Learn a batch; what is new in it becomes known at its end."""
         self.fitted_ = fitted = self._equipped(fitted)
-        outcome = fitted.learn(batch, self._class_weight)
+        outcome = fitted.learn(batch, self.class_weight)
         self.fitted_ = outcome.fitted
         return outcome.checked()
 
     def _learns_plainly(self, fitted: Fitted) -> bool:
         """Whether `_equipped` changes nothing, so that a row can be learned at once."""
-        plain = self.coverage is None and self.__dict__.get("class_weight") is None
-        return plain and self.device == fitted.model.device
+        return self.coverage is None and self.class_weight is None and self.device == fitted.model.device
 
     @property
     def _threads(self) -> int:
@@ -270,17 +270,12 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         beside_a_card = self.n_jobs is None and self.device != "cpu"
         return check.threads(self, -1 if beside_a_card else self.n_jobs)
 
-    @property
-    def _class_weight(self) -> Any:
-        """The weights of classes, for a classifier that has some."""
-        return self.__dict__.get("class_weight")
-
     def _equipped(self, fitted: Fitted) -> Fitted:
         """With class counts, if class weights need them, and with misfits, if something is to cover."""
         if fitted.model.device != self.device:
             device = check.one_of(self, "device", self.device, DEVICES)
             fitted = replace(fitted, model=fitted.model.on(device))
-        fitted = fitted if self._class_weight is None else fitted.counting()
+        fitted = fitted if self.class_weight is None else fitted.counting()
         if self.coverage is None:
             return fitted
         if fitted.labels is not None:
@@ -302,10 +297,10 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
             self._run_epochs(fitted.model, batch.X, batch.y, weights)
             return fitted
         self._refuse_one_class(labels)
-        if self._class_weight is not None:
-            weights = class_weights.of_all(self._class_weight, labels, batch.y, weights)
+        if self.class_weight is not None:
+            weights = class_weights.of_all(self.class_weight, labels, batch.y, weights)
         self._run_epochs(fitted.model, batch.X, core_codes(batch.y, len(labels)), weights)
-        if self._class_weight is None:
+        if self.class_weight is None:
             return fitted
         counts = class_weights.counted(batch.y, batch.weights, np.zeros(len(labels)))
         return replace(fitted, counts=class_weights.ClassCounts(counts, fitted.model.rows_done))
@@ -315,7 +310,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         if self.epochs != 1 or self.shuffle:
             raise ValueError(f"{type(self).__name__}: coverage needs one pass: epochs=1 and shuffle=False.")
         fitted = self._equipped(fitted)
-        outcome = fitted.learn(replace(batch, growth=(), encoded=None), self._class_weight, private=True)
+        outcome = fitted.learn(replace(batch, growth=(), encoded=None), self.class_weight, private=True)
         outcome.checked()
         return outcome.fitted
 
@@ -335,7 +330,7 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one row: a dict, or a sequence of numbers."""
         with learning_lock(self):
-            fitted = self._known()
+            fitted = self.__dict__.get("fitted_")  # as `_known`, without a call
             if fitted is None or not self._learns_plainly(fitted) or not fitted.learn_one(x, y):
                 self._learn([one_row(fitted, x)], [y])
         return self
@@ -439,7 +434,7 @@ def begun(estimator: Online, X: Any, y: Any, sample_weight: Any = None) -> tuple
     None if it must learn alone: on a processor, rows that bring columns or labels, weights of classes, sets
     and intervals that cover, and parts in Python.
     """
-    if estimator.device == "cpu" or estimator.coverage is not None or estimator._class_weight is not None:
+    if estimator.device == "cpu" or estimator.coverage is not None or estimator.class_weight is not None:
         return None
     fitted = estimator.__dict__.get("fitted_")
     rows, batch = estimator._checked(fitted, X, y, sample_weight, OF_Y if fitted is None else None)

@@ -306,7 +306,9 @@ class Encoding(Slots):
             return
         hashed = np.flatnonzero(slots[:-1] < 0)
         if known is None or not self._is_full(known):
-            hashed = np.array([i for i in hashed if self._is_hashed(name, known, texts[i])], np.intp)
+            hashed = np.array(
+                [i for i in hashed.tolist() if self._is_hashed(name, known, texts[i])], np.intp
+            )
         if len(hashed):
             places, signs = np.full(len(slots), -1), np.zeros(len(slots))
             places[hashed], signs[hashed] = _hashed(name, [texts[i] for i in hashed.tolist()])

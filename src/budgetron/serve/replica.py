@@ -320,7 +320,7 @@ class Replicas(ServedModels):
         """Ask now and then which models there are."""
         while not self._ended.is_set():
             try:
-                known = msgspec.json.decode(self.leader.get("/v1/models"), type=ModelsAnswer)
+                known = msgspec.json.decode(self.leader.get("/v1/models?logs=1"), type=ModelsAnswer)
                 self._follow(known, loop)
                 self.why = None
             except Exception as error:  # whatever it is: the thread goes on

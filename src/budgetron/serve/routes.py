@@ -292,13 +292,16 @@ async def progress(_: Service, model: ServedModel, request: Request) -> Response
     return Response(b'{"points":[' + b",".join(point for _, point in points) + b"]}", media_type=JSON)
 
 
-@Endpoint("GET", ("/v1/models",), role="read", query={"figures": ("0", "1")})
+@Endpoint("GET", ("/v1/models",), role="read", query={"figures": ("0", "1"), "logs": ("0", "1")})
 async def models(service: Service, request: Request) -> Response:
-    """List the models and their aliases; with their figures if asked for."""
-    by_name, figures = sorted(service.models.by_name.items()), request.query["figures"] == "1"
+    """List the models and their aliases; with their figures, or the ids of their logs, if asked for."""
+    by_name = sorted(service.models.by_name.items())
+    figures, logs = (request.query[name] == "1" for name in ("figures", "logs"))
 
     def known() -> list[dict[str, Any]]:
-        return [{"name": name} | model.summary(figures) for name, model in by_name]
+        found = [{"name": name} | model.summary(figures) for name, model in by_name]
+        ids = [{"log_id": model.log_id} if logs else {} for _, model in by_name]
+        return [each | log_id for each, log_id in zip(found, ids, strict=True)]
 
     listed = await asyncio.to_thread(known) if figures else known()
     return as_json({"models": listed, "aliases": to_builtins(service.models.aliases)})

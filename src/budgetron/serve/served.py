@@ -235,7 +235,6 @@ class ServedModel(ABC):
     def summary(self, figures: bool) -> dict[str, Any]:
         """What a list of models says of it."""
         known: dict[str, Any] = {"version": self.published.version, "frozen": self.frozen}
-        known["log_id"] = self.log_id
         if self.challenger_of is not None:
             known["challenger_of"] = self.challenger_of
         if not figures:

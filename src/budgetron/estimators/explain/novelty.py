@@ -31,8 +31,8 @@ def novelty(fitted: Fitted, X: Matrix, background: Matrix | None = None, threads
     usual = _usual(fitted) if background is None else np.sort(model.novelty(background, threads))
     if len(usual) < 2:
         raise ValueError(
-            "novelty ranks among the rows that a model keeps, and this one keeps fewer than two, got the "
-            f"learner {shown(model.learner)}: give background=rows like those that were learned."
+            "novelty ranks a row among those that a model keeps, and this one keeps fewer than two: learn "
+            "more rows, with a learner that keeps some, as auto() does, or give background=rows."
         )
     return ranks(model.novelty(X, threads), usual)
 
