@@ -2,6 +2,7 @@
 
 ``python -m benchmarks.serve_load rates``     acknowledged rows a second by clients, and batches of 500
 ``python -m benchmarks.serve_load cost``      processor time a predict request, beside bare Starlette
+``python -m benchmarks.serve_load builds 8 OTHER/bin/python``   of a request, beside another build, in turns
 ``python -m benchmarks.serve_load soak 600``  predict latency with and without learning, errors, memory
 
 Clients are asyncio in another process. The numbers depend on the machine and its load, which is printed.
@@ -16,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 
 import msgspec
 
@@ -76,9 +78,9 @@ def started(argv: list[str]):
         process.wait()
 
 
-def service(folder: str, *flags: str):
+def service(folder: str, *flags: str, python: str = sys.executable):
     """A service on a folder."""
-    return started([sys.executable, "-m", "budgetron", "serve", folder, "--port", "0", *flags])
+    return started([python, "-m", "budgetron", "serve", folder, "--port", "0", *flags])
 
 
 def cpu(process: subprocess.Popen) -> float:
@@ -207,6 +209,61 @@ def cost(seconds: float) -> None:
     print(f"load {os.getloadavg()[0]:.1f}")
 
 
+async def answered(port: int, make, requests: int, clients: int) -> None:
+    """Let clients send so many requests, so that both builds learn the same rows."""
+    loop, left, done = asyncio.get_running_loop(), requests, asyncio.Event()
+
+    class Counted(Client):
+        def send(self) -> None:
+            nonlocal left
+            left -= 1
+            if left >= 0:
+                super().send()
+            elif left == -clients:
+                done.set()
+
+    made = [await loop.create_connection(lambda: Counted(make), "127.0.0.1", port) for _ in range(clients)]
+    await done.wait()
+    for transport, client in made:
+        transport.abort()
+        assert set(client.statuses) <= {200}, client.statuses
+
+
+CASES = [  # rows of a request, whether they are labelled, requests, clients
+    (1, True, 600, 1),
+    (1, True, 1500, 16),
+    (500, True, 20, 1),
+    (1, False, 1500, 1),
+]
+
+
+def builds(turns: float, other: str) -> None:
+    """Processor time of a request, beside another build."""
+    for flags, name in ((RBP, "rbp, budget 100"), ((), "auto (default)")):
+        with ExitStack() as stack:
+            servers = []
+            for python in (other, sys.executable):
+                folder = stack.enter_context(tempfile.TemporaryDirectory(dir="."))
+                servers.append(stack.enter_context(service(folder, *flags, python=python)))
+                asyncio.run(answered(servers[-1][0], prepared(500, True, 8), 4, 1))
+            for rows, labelled, requests, clients in CASES:
+                spent: list[list[float]] = [[], []]
+                for turn in range(2 * int(turns)):
+                    which = (turn + turn // 2) % 2  # who is first changes, too
+                    port, process = servers[which]
+                    before = cpu(process)
+                    make = prepared(rows, labelled, 64 if rows == 1 else 8)
+                    asyncio.run(answered(port, make, requests, clients))
+                    spent[which].append((cpu(process) - before) / requests * 1e6)
+                theirs, ours = map(median, spent)
+                what = f"{name}: {'learn' if labelled else 'predict'} {rows} rows, {clients} clients"
+                print(
+                    f"{what}: {ours:.0f} us, {ours / theirs:.2f} times {theirs:.0f} (least "
+                    f"{min(spent[1]) / min(spent[0]):.2f}), load {os.getloadavg()[0]:.1f}",
+                    flush=True,
+                )
+
+
 def soak(seconds: float) -> None:
     """Predict alone, then under learning load, for a long time."""
     with tempfile.TemporaryDirectory(dir=".") as folder, service(folder) as (port, process):
@@ -247,5 +304,5 @@ def soak(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    what = {"rates": rates, "cost": cost, "soak": soak}[sys.argv[1]]
-    what(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
+    what = {"rates": rates, "cost": cost, "soak": soak, "builds": builds}[sys.argv[1]]
+    what(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0, *sys.argv[3:])

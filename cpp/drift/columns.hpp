@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "drift/gross.hpp"
 #include "drift/rates.hpp"
 #include "state/fields.hpp"
 
@@ -34,7 +35,8 @@ class Column {
   // The column appears so many rows after the beginning of a block.
   Column(std::size_t per_level, Counter late) : late_(late), shares_(cells, per_level) {}
 
-  void number(double value) {
+  // Whether the value is far from all before.
+  bool number(double value) {
     if (kind_ == Numbers) {
       ++open_[range_of(value)];
     } else if (kind_ == Texts) {
@@ -42,6 +44,7 @@ class Column {
     } else {
       numbers_.push_back(value);
     }
+    return gross_.add(value);
   }
 
   void text(Counter hash) {
@@ -51,6 +54,18 @@ class Column {
       count_text(hash);
     else
       texts_.push_back(hash);
+  }
+
+  // The end of a row with a value that is far; so many rows of the block are over.
+  std::optional<Change> sudden(double level, Counter over) {
+    const std::vector<double> far = kind_ == Numbers ? gross_.found(level) : std::vector<double>();
+    if (far.empty()) return std::nullopt;
+    std::vector<Counter> before = shares_.total(), after(cells);
+    for (const double value : far) ++after[range_of(value)];
+    for (std::size_t c = 0; c < cells; ++c) before[c] += open_[c] - std::min(after[c], before[c] + open_[c]);
+    std::fill(open_.begin(), open_.end(), Counter(0));
+    late_ = over;
+    return changed(Split{0.0, 0, std::move(before), std::move(after)});
   }
 
   // The end of a block of so many rows. After a change the cells are made anew.
@@ -69,11 +84,7 @@ class Column {
     std::fill(open_.begin(), open_.end(), Counter(0));
     std::optional<Split> split = shares_.changed(level);
     if (!split) return std::nullopt;
-    const double middle = limits_.empty() ? 0.0 : limits_[limits_.size() / 2];
-    Change change{
-        0, 0, std::move(split->before), std::move(split->after), kind_ == Texts, middle, limits_.size() / 2 + 1};
-    forget();
-    return change;
+    return changed(std::move(*split));
   }
 
   void fields(Fields& io) {
@@ -89,11 +100,13 @@ class Column {
     shares_.fields(io);
   }
 
+  void gross_fields(Fields& io) { gross_.fields(io); }
+
   bool is_consistent() const {
     const bool first = numbers_.size() + texts_.size() <= most_first && first_rows_ <= most_first;
     return kind_ <= Texts && first && limits_.size() < ranges && std::is_sorted(limits_.begin(), limits_.end()) &&
            frequent_.size() <= others && (seen_.empty() || seen_.size() == words) && open_.size() == cells &&
-           (kind_ != Texts || !seen_.empty()) && shares_.is_consistent();
+           (kind_ != Texts || !seen_.empty()) && gross_.is_consistent() && shares_.is_consistent();
   }
 
  private:
@@ -176,10 +189,15 @@ class Column {
     for (std::size_t i = half; i < texts_.size(); ++i) count_text(texts_[i]);
   }
 
-  void forget() {
+  Change changed(Split split) {
+    const double middle = limits_.empty() ? 0.0 : limits_[limits_.size() / 2];
+    Change change{
+        0, 0, std::move(split.before), std::move(split.after), kind_ == Texts, middle, limits_.size() / 2 + 1};
     kind_ = Unknown;
     shares_.keep(0);
     limits_.clear(), frequent_.clear();
+    gross_ = Gross();
+    return change;
   }
 
   Counter kind_ = Unknown, late_, first_rows_ = 0;
@@ -189,6 +207,7 @@ class Column {
   std::vector<Counter> frequent_;
   std::vector<Counter> seen_;
   std::vector<Counter> open_ = std::vector<Counter>(cells);
+  Gross gross_;
   Shares shares_;
 };
 
@@ -212,20 +231,23 @@ class Columns {
   }
 
   void number(std::size_t column, double value) {
-    if (!std::isnan(value)) columns_[column].number(value);
+    if (!std::isnan(value) && columns_[column].number(value)) far_.push_back(column);
   }
   void text(std::size_t column, std::string_view value) { columns_[column].text(hash_of(value)); }
 
   // The end of a row. The probability of a false alarm is shared by all columns.
   void end_row(std::vector<Change>& found) {
-    if (++rows_ % block_ != 0) return;
+    if (++rows_ % block_ != 0 && far_.empty()) return;
     const double level = level_ + std::log(static_cast<double>(std::max<std::size_t>(columns_.size(), 1)));
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (std::optional<Change> change = columns_[i].close(block_, level)) {
-        change->row = rows_, change->column = i;
-        found.push_back(std::move(*change));
-      }
-    }
+    const auto put = [&](std::size_t column, std::optional<Change> change) {
+      if (!change) return;
+      change->row = rows_, change->column = column;
+      found.push_back(std::move(*change));
+    };
+    for (const std::size_t column : far_) put(column, columns_[column].sudden(level, (rows_ - 1) % block_ + 1));
+    far_.clear();
+    if (rows_ % block_ != 0) return;
+    for (std::size_t i = 0; i < columns_.size(); ++i) put(i, columns_[i].close(block_, level));
   }
 
   const std::vector<std::string>& names() const { return names_; }
@@ -241,6 +263,11 @@ class Columns {
     for (Column& column : columns_) column.fields(io);
   }
 
+  // States that were saved before there were these end without them.
+  void gross_fields(Fields& io) {
+    for (Column& column : columns_) column.gross_fields(io);
+  }
+
   bool is_consistent() const {
     return std::all_of(columns_.begin(), columns_.end(), [](const Column& c) { return c.is_consistent(); });
   }
@@ -252,6 +279,7 @@ class Columns {
   std::unordered_map<std::string, std::size_t> places_;
   std::vector<std::string> names_;
   std::vector<Column> columns_;
+  std::vector<std::size_t> far_;  // columns whose values in this row are far
 };
 
 }  // namespace budgetron::drift

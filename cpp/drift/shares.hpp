@@ -77,6 +77,8 @@ class Shares {
     count_total();
   }
 
+  std::vector<Counter> total() const { return total_; }
+
   void fields(Fields& io) {
     io.field("counts", counts_);
     io.field("levels", levels_);

@@ -153,8 +153,14 @@ class Bins final : public CellMap {
     if (by_value_[j] != 0) return bin_of_code(j, v, sides_[j] - 1);
     return static_cast<std::uint32_t>(bin * side_) / static_cast<std::uint32_t>(edges_[j].size() + 1);
   }
-  // The number of edges that are not above v.
-  Counter reached(std::size_t j, double v) const { return loops->count_up_to(edges_[j].data(), v, edges_[j].size()); }
+  // The number of edges that are not above v. An indicator has too few for a call.
+  Counter reached(std::size_t j, double v) const {
+    const std::vector<double>& edges = edges_[j];
+    if (edges.size() > lanes) return loops->count_up_to(edges.data(), v, edges.size());
+    Counter count = 0;
+    for (const double edge : edges) count += edge <= v ? 1 : 0;
+    return count;
+  }
   // The place of a code that is known; others are spread over the bins behind these.
   Counter bin_of_code(std::size_t j, double v, Counter bins) const {
     v = std::floor(std::clamp(v, -0x1p40, 0x1p40));

@@ -1,6 +1,7 @@
 // Bindings: detectors of drift. No arithmetic here.
 #include <algorithm>
 #include <tuple>
+#include <type_traits>
 
 #include "drift/columns.hpp"
 #include "drift/packed.hpp"
@@ -136,6 +137,7 @@ template <class Detector>
 nb::tuple packed(Detector& detector) {
   Pack io;
   detector.fields(io);
+  if constexpr (std::is_same_v<Detector, Columns>) detector.gross_fields(io);
   const std::size_t numbers = io.packed.numbers.size(), counters = io.packed.counters.size();
   return nb::make_tuple(array(std::move(io.packed.numbers), {numbers}),
                         array(std::move(io.packed.counters), {counters}));
@@ -145,6 +147,8 @@ template <class Detector>
 bool unpacked(Detector& detector, const Array1<double>& numbers, const Array1<Counter>& counters) {
   Unpack io({{numbers.data(), numbers.data() + numbers.size()}, {counters.data(), counters.data() + counters.size()}});
   detector.fields(io);
+  if constexpr (std::is_same_v<Detector, Columns>)
+    if (!io.whole()) detector.gross_fields(io);
   return io.whole();
 }
 

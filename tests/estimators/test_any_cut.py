@@ -100,3 +100,8 @@ def test_labels_that_end_with_a_nul_are_refused(labels, kind):
     """NumPy would drop the NUL, and merge two labels."""
     with pytest.raises(RefusedRow, match="NUL"):
         OnlineClassifier(auto(size=3)).partial_fit([{"a": 1.0}, {"a": 2.0}], list(map(kind, labels)))
+
+
+def test_only_texts_of_the_first_row_are_expected_to_become_columns():
+    stream = rows(({"g": 3.0, "h": 1.0}, "a"), ({"g": "p", "h": 2.0}, "b"), ({"g": "q", "h": 1.0}, "a"))
+    assert differences(Stream(-1, "auto", stream, [{"g": "p"}], cuts(3), encoder=Encoder())) == []

@@ -111,18 +111,56 @@ class TextCells:
         return UNSEEN if new else 5
 
 
+WINDOW, FAR = 8, 4
+
+
+def gross(numbers, level):
+    """Those of the last eight numbers that are far, if the newest is one, and if that is improbable.
+
+    A number is far if it is outside the range of those before by four times that range. If all orders are
+    as probable, k of the last w are outside that range with a probability of C(w, k) (k + 1)! n! / (n + k)!
+    at most: for k given ones, each is the next to the lowest or highest in (k + 1)! of (n + k)! / n! cases.
+    """
+    earlier, last = numbers[:-WINDOW], numbers[-WINDOW:]
+    if not earlier:
+        return []
+    low, high = min(earlier), max(earlier)
+    margin = FAR * (high - low)
+    far = [value for value in last if margin > 0 and not low - margin <= value <= high + margin]
+    if not far or far[-1] != last[-1]:
+        return []
+    n, k = len(earlier), len(far)
+    evidence = sum(math.log(n + i) for i in range(1, k + 1))
+    evidence -= math.log(math.comb(WINDOW, k) * math.factorial(k + 1))
+    return far if evidence > level else []
+
+
 def column(values, block, per_level, level):
     """The changes of a column, whose first value is that of the first row; None is missing."""
     found, groups, cells, first, seen = [], Groups(CELLS, per_level), None, [], set()
-    for end in range(block, len(values) + 1, block):
-        part = values[end - block : end]
-        if cells is not None:
-            groups.add([MISSING if value is None else cells.of(value) for value in part])
-            if (change := groups.changed(level)) is not None:
-                found.append((end, change[1], change[2]))
-                groups, cells, first = Groups(CELLS, per_level), None, []
+    numbers, part = [], []  # the numbers since the last change, the values of this block since then
+    for row, value in enumerate(values, 1):
+        part.append(value)
+        if isinstance(value, float):
+            numbers.append(value)
+            far = gross(numbers, level)
+            if far and isinstance(cells, NumberCells):
+                counted = [code for _, codes in groups.groups for code in codes]
+                counted += [cells.of(value) for value in part if value is not None]
+                after = np.bincount([cells.of(value) for value in far], minlength=CELLS)
+                before = np.bincount(counted, minlength=CELLS) - after
+                found.append((row, before.tolist(), after.tolist()))
+                groups, cells, first, numbers, part = Groups(CELLS, per_level), None, [], [], []
+        if row % block:
             continue
-        first += part
+        part, whole = [], part
+        if cells is not None:
+            groups.add([MISSING if value is None else cells.of(value) for value in whole])
+            if (change := groups.changed(level)) is not None:
+                found.append((row, change[1], change[2]))
+                groups, cells, first, numbers = Groups(CELLS, per_level), None, [], []
+            continue
+        first += whole
         there = [value for value in first if value is not None]
         if len(first) < 150 or (len(there) < 100 and len(first) < 1200):
             continue

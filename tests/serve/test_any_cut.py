@@ -6,7 +6,7 @@ The campaign has 200 each: ``python -m fuzz.any_cut_serve``.
 import pytest
 
 from budgetron import Gaussian, OnlineClassifier, rbp
-from budgetron.serve.learning import learn_group
+from budgetron.serve.learning import Spare, learn_group
 from budgetron.serve.limits import Limits
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
@@ -53,8 +53,8 @@ def test_texts_and_numbers_in_one_group():
     model = OnlineClassifier(rbp(Gaussian(0.5), budget=5), random_state=0)
     model.partial_fit([{"a": 1.0}, {"a": 2.0}], ["a", "1"])
     group = [Rows([{"a": 1.0}], [label]) for label in ("a", 1, "a\0", "1")]
-    work, outcomes = learn_group(model, group, Limits())
+    work, outcomes = learn_group(model, group, Limits(), 0, Spare())
     assert [isinstance(outcome, Problem) for outcome in outcomes] == [False, True, True, False]
-    alone, outcomes = learn_group(model, [Rows([{"a": 1.0}] * 2, ["a", 1])], Limits())
+    alone, outcomes = learn_group(model, [Rows([{"a": 1.0}] * 2, ["a", 1])], Limits(), 0, Spare())
     assert isinstance(outcomes[0], Problem)
     assert bits(alone) == bits(model) != bits(work)

@@ -10,6 +10,9 @@ import pytest
 from budgetron import Linear, OnlineClassifier, OnlineRegressor, algorithms, load, model_files
 from budgetron.estimators.online import progressive
 from budgetron.learners.automatic import Auto
+from budgetron.serve.limits import Limits
+from budgetron.serve.problems import Problem
+from budgetron.serve.rows import parse
 from tests.helpers.served import JSON, LINES, as_lines, learn
 from tests.serve.conftest import ROWS
 
@@ -40,6 +43,33 @@ def test_all_forms_of_rows_give_the_same_model(inside, tmp_path):
             for body, headers in parts:
                 learn(client, body, headers).raise_for_status()
             assert file(client) == expected(client)
+
+
+@pytest.mark.parametrize("text", ["plain", "{", '{"b": 1}'])
+def test_objects_inside_are_flattened_in_every_form(text):
+    flat, nested = {"a": 1.0, "t": text}, {"a": {"b": 2.0, "c": {}}, "t": text}
+    forms = {
+        "line": lambda rows: (LINES["Content-Type"], as_lines(rows)),
+        "list": lambda rows: (JSON["Content-Type"], json.dumps(rows).encode()),
+        "rows": lambda rows: (JSON["Content-Type"], json.dumps({"rows": rows}).encode()),
+    }
+    for form in forms.values():
+        for given in ([flat], [nested], [flat, nested], [nested, flat, flat]):
+            parsed = parse(*form([{"x": x, "y": 1} for x in given]), Limits(), labelled=True)
+            assert [{"a.b": 2.0, "t": text} if x is nested else x for x in given] == parsed.X
+    [one] = parse(JSON["Content-Type"], json.dumps({"x": nested}).encode(), Limits(), labelled=False).X
+    assert one == {"a.b": 2.0, "t": text}
+
+
+@pytest.mark.parametrize("row", [{"a" * 41: 1}, {"a": "b" * 41}, dict.fromkeys("abcd", 1)])
+def test_names_texts_and_columns_are_bounded_in_every_form(row):
+    long, limits = {"x": row, "y": 1}, Limits(text=40, columns=3)
+    short = {"x": {"a": 1}, "y": 1}
+    forms = {JSON["Content-Type"]: [long], LINES["Content-Type"]: [short, long]}
+    for media, rows in forms.items():
+        body = as_lines(rows) if media == LINES["Content-Type"] else json.dumps(rows).encode()
+        with pytest.raises(Problem, match=f"row {len(rows) - 1} has"):
+            parse(media, body, limits, labelled=True)
 
 
 def test_arrow_streams(inside):

@@ -66,7 +66,7 @@ class Encoded:
 
     def expected(self, at_first: int) -> int:
         """About how many columns there will be: a text of the first row may become many."""
-        texts = sum(column.codes is not None for column in self.table[:1].columns.values())
+        texts = sum(isinstance(column.at(0), str) for column in self.table[:1].columns.values())
         return at_first + texts * self.encoding.most_values
 
     def known_stretches(self) -> Iterator[tuple[int, Floats]]:

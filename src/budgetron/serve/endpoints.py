@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from budgetron.serve.models import DEFAULT
 from budgetron.serve.problems import Problem
-from budgetron.serve.requests import Default, Request, query_of
+from budgetron.serve.requests import Default, Request, defaults_of, query_of
 from budgetron.serve.rows import JSON
 from budgetron.serve.service import Service
 from budgetron.serve.tokens import refuse_foreign_origin
@@ -40,6 +40,9 @@ class Endpoint:
     status: int = 200
     handler: Handler = field(init=False)
 
+    def __post_init__(self) -> None:
+        self._defaults = defaults_of(self.query)
+
     def __call__(self, handler: H) -> H:
         self.handler = handler
         ENDPOINTS.append(self)
@@ -58,8 +61,11 @@ class Endpoint:
 
     def call(self, service: Service, request: Request) -> Awaitable[Response]:
         """Call the handler."""
-        request.query = query_of(request, self.query)
+        request.query = self._query_of(request)
         return self.handler(service, request)
+
+    def _query_of(self, request: Request) -> Mapping[str, Any]:
+        return query_of(request, self.query) if request.scope.get("query_string") else self._defaults
 
 
 class ModelEndpoint(Endpoint):
@@ -68,7 +74,7 @@ class ModelEndpoint(Endpoint):
     def call(self, service: Service, request: Request) -> Awaitable[Response]:
         """Find the model, and call the handler."""
         model = service.models.get(request.path_params.get("model", DEFAULT))
-        request.model, request.query = model.name, query_of(request, self.query)
+        request.model, request.query = model.name, self._query_of(request)
         return self.handler(service, model, request)
 
 

@@ -242,7 +242,7 @@ class Replica(ServedModel):
         requests = list(takewhile(lambda each: each.media != CHANGE, answer.requests))
         batch, chain = self._parsed(requests)
         if batch:
-            member = Member(self.settings, estimator, self.tally)
+            member = Member(self.settings, estimator, self.tally, spare=self.spare)
             if self._beside is None:
                 learn_again(Team(member), batch, version)  # the leader tells the alarms
             else:

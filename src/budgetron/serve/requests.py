@@ -42,7 +42,7 @@ class Request:
         self.method: str = scope["method"]
         self.path_params: dict[str, str] = scope["path_params"]
         self.model = ""  # the name of the model that it is about, once that is found
-        self.query: dict[str, Any] = {}  # the parameters of the address, once they are read
+        self.query: Mapping[str, Any] = {}  # the parameters of the address, once they are read
         self.headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -148,13 +148,14 @@ async def document_of(request: Request, kind: Any) -> tuple[Any, bytes]:
         raise Problem("malformed", f"the body cannot be read: {error}.") from None
 
 
+def defaults_of(known: Mapping[str, Default]) -> dict[str, Any]:
+    """The parameters of an address that gives none."""
+    return {name: default[0] if isinstance(default, tuple) else default for name, default in known.items()}
+
+
 def query_of(request: Request, known: Mapping[str, Default]) -> dict[str, Any]:
     """The parameters of the address, or their defaults. No others are known."""
-    values = {
-        name: default[0] if isinstance(default, tuple) else default for name, default in known.items()
-    }
-    if not request.scope.get("query_string"):
-        return values
+    values = defaults_of(known)
     try:
         text = request.scope["query_string"].decode("ascii")
         given = parse_qsl(text, True, True, errors="strict", max_num_fields=20)

@@ -80,14 +80,15 @@ class Importance(TypedDict):
 )
 async def predict_rows(service: Service, model: ServedModel, request: Request) -> Response:
     """Predict rows, and explain or keep them if asked to."""
-    keep, explain, novelty = (request.query[name] == "1" for name in ("keep", "explain", "novelty"))
+    query = request.query
+    keep, explain, novelty = query["keep"] == "1", query["explain"] == "1", query["novelty"] == "1"
     if keep:
         service.tokens.check(request, "learn")
     body = await body_of(request)
     began = time.perf_counter()
     rows = await rows_of(request, body, labelled=False)
-    if request.query["id"] is not None:
-        rows = _named(rows, request.query["id"])
+    if query["id"] is not None:
+        rows = _named(rows, query["id"])
     if rows.ids is not None and not keep:
         service.tokens.check(request, "learn")
         keep = True
@@ -413,7 +414,8 @@ def _predicted(
 ) -> bytes | Keep:
     """The answer, in JSON; if rows are to be kept, the job that adds their ids."""
     answer, encode = predict(published, rows), msgspec.json.encode
-    answer |= said_beside(published, rows, explain, novelty)
+    if explain or novelty:
+        answer |= said_beside(published, rows, explain, novelty)
     if not keep:
         return encode(answer)
     if isinstance(rows.X, Table):

@@ -1,7 +1,7 @@
 """Bodies of requests to rows. The log stores bodies, so this also reads what was learned years ago."""
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -106,15 +106,18 @@ def parsing(
     media: str, body: bytes, limits: Limits, *, labelled: bool, label: str = "y"
 ) -> Iterator[Rows | None]:
     """Parse a body; yields None now and then, so that other requests can have their turn, then the rows."""
+    longest = len(body)
     if media == JSON:
         rows = _of_json(body, limits)
     elif media == LINES:
-        rows = _of_rows((yield from _of_lines(body, limits)), limits)
+        lines = body.splitlines()
+        longest = max(map(len, lines), default=0)
+        rows = _of_rows((yield from _of_lines(lines, limits)), body, limits)
     elif media == ARROW:
         rows = _of_arrow(body, label, limits, labelled)
     else:
         raise Problem("media-type", f"expected one of {', '.join(MEDIA)}, got {shown(media)}.")
-    yield _checked(rows, limits, labelled)
+    yield _checked(rows, longest, limits, labelled)
 
 
 def _of_json(body: bytes, limits: Limits) -> Rows:
@@ -128,11 +131,11 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
     except UNREADABLE as error:
         raise _malformed(error) from None
     if isinstance(document, list):
-        return _of_rows(document, limits)
+        return _of_rows(document, body, limits)
     if document.rows is not UNSET:
         if any(each is not UNSET for each in (document.x, document.y, document.id, document.columns)):
             raise Problem("malformed", "rows stands alone: x, y and id belong into each row.")
-        return _of_rows(document.rows, limits)
+        return _of_rows(document.rows, body, limits, around=1)
     if document.x is UNSET:
         raise Problem("malformed", 'expected {"x": ..., "y": ...}, a list of these, or {"rows": [...]}.')
     y = None if document.y is UNSET else document.y
@@ -143,16 +146,17 @@ def _of_json(body: bytes, limits: Limits) -> Rows:
     if document.columns is not UNSET:
         return _of_columns(document.columns, document.x, y, limits)
     if isinstance(document.x, dict):
-        return Rows(_flattened([document.x]), _one_label(y), ids)
+        records = [document.x] if body.count(b"{") == 2 else _flattened([document.x])
+        return Rows(records, _one_label(y), ids)
     if many:
         return Rows(_matrix(document.x, limits), _many_labels(y, len(document.x)))
     return Rows(_matrix([document.x], limits), _one_label(y), ids)
 
 
-def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
+def _of_lines(lines: list[bytes], limits: Limits) -> Generator[None, None, list[Row]]:
     rows: list[Row] = []
     parsed = 0
-    for line in body.splitlines():
+    for line in lines:
         parsed += len(line)
         if line.strip():
             try:
@@ -166,7 +170,8 @@ def _of_lines(body: bytes, limits: Limits) -> Generator[None, None, list[Row]]:
     return rows
 
 
-def _of_rows(rows: list[Row], limits: Limits) -> Rows:
+def _of_rows(rows: list[Row], body: bytes, limits: Limits, around: int = 0) -> Rows:
+    """Rows that may have objects inside; ``around`` counts the objects of the body around all rows."""
     _refuse_many(len(rows), limits)
     with_label = [row.y is not UNSET for row in rows]
     if any(with_label) and not all(with_label):
@@ -177,7 +182,8 @@ def _of_rows(rows: list[Row], limits: Limits) -> Rows:
         raise _bad([row.id is UNSET for row in rows].index(True), "has no id, which other rows have")
     records = [row.x for row in rows if isinstance(row.x, dict)]
     if len(records) == len(rows):
-        return Rows(_flattened(records), y, ids)
+        nested = body.count(b"{") > 2 * len(rows) + around  # each row is an object, with one for x
+        return Rows(_flattened(records) if nested else records, y, ids)
     if records:
         odd = next(i for i, row in enumerate(rows) if type(row.x) is not type(rows[0].x))
         raise _bad(odd, "mixes the forms of x: use objects for all rows, or lists for all")
@@ -298,8 +304,8 @@ def _many_labels(y: Any, n: int) -> list[Any] | None:
     return y
 
 
-def _checked(rows: Rows, limits: Limits, labelled: bool) -> Rows:
-    """Rows within the limits, with labels if they are to be learned."""
+def _checked(rows: Rows, longest: int, limits: Limits, labelled: bool) -> Rows:
+    """Rows within the limits, with labels if they are learned. Each has at most ``longest`` bytes."""
     if not len(rows):
         raise Problem("malformed", "the body has no rows, expected one or more.")
     if labelled and rows.y is None:
@@ -315,11 +321,13 @@ def _checked(rows: Rows, limits: Limits, labelled: bool) -> Rows:
         elif not is_exact(label):
             raise _bad(i, f"has the label {shown(label)}, expected a number below 2^53")
     if isinstance(rows.X, list):
-        _check_records(rows.X, limits)
+        _check_records(rows.X, longest, limits)
     return rows
 
 
-def _check_records(records: Iterable[dict[str, Any]], limits: Limits) -> None:
+def _check_records(records: list[dict[str, Any]], longest: int, limits: Limits) -> None:
+    if longest <= limits.text and max(map(len, records)) <= limits.columns:
+        return
     for i, record in enumerate(records):
         _refuse_wide(len(record), i, limits)
         for name, value in record.items():

@@ -24,6 +24,7 @@ from budgetron.serve.entries import LoggedRequest
 from budgetron.serve.events import Events, curve
 from budgetron.serve.history import History
 from budgetron.serve.jobs import Job, Published, Work
+from budgetron.serve.learning import Spare
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
 from budgetron.serve.problems import Problem
@@ -58,7 +59,7 @@ class ServedModel(ABC):
     ) -> None:
         self.name, self.limits, self.settings, self.stream = name, limits, settings, self
         self.published, self.tally = published, tally
-        self.work = Work()
+        self.work, self.spare = Work(), Spare()
         self.events, self.history = Events(limits), history
         self.told: Counter[tuple[str, str]] = Counter()  # events since the start: what, and drift of what
         self.loop: asyncio.AbstractEventLoop | None = None

@@ -1,11 +1,8 @@
 """How well rows were predicted before they were learned, beside two baselines that do not learn."""
 
 import threading
-from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from budgetron._util.text import shown
 from budgetron.estimators import OnlineRegressor
@@ -13,6 +10,7 @@ from budgetron.evaluate.drift.watch import Alarm, Watch
 from budgetron.evaluate.metrics import Metrics
 from budgetron.evaluate.metrics.one_class import place_of
 from budgetron.evaluate.progressive import Estimator, Learned, ProgressiveMetrics
+from budgetron.serve.baselines import Baselines
 from budgetron.serve.rows import Rows
 
 WINDOW = 1000
@@ -31,9 +29,6 @@ BRANCHES = 1000
 class Tally:
     """Metrics over all rows and over the last 1000, for a model and for the baselines; and drift.
 
-    The baselines are "last", the label of the row before, and "frequent", the most frequent label so far
-    (of targets the mean so far). Their errors are rates of mistakes, or mean squared errors.
-
     Snapshots carry all of this, and a replay of the log adds what came after. Only counts of late labels
     since the last snapshot are not in the log.
     """
@@ -47,19 +42,13 @@ class Tally:
         self.late_rows = 0  # labels that came later, and the mistakes of what was predicted then
         self.late_mistakes = 0
         self.left: list[list[int]] = []  # versions of branches: after the first, up to the second
-        self._last: Any = None
-        self._counts: Counter[Any] = Counter()
-        self._frequent: Any = None
-        self._sum = 0.0
-        self._wrong = {"last": 0.0, "frequent": 0.0}
-        self._window: deque[tuple[float, float]] = deque(maxlen=WINDOW)
+        self._baselines = Baselines(targets, WINDOW)
         self._watch = Watch(targets)
 
     def add(self, learned: Learned, estimator: Estimator) -> None:
         """Count rows that are learned."""
         with self._lock:
-            for label in learned.y.tolist():
-                self._add_baselines(label)
+            self._baselines.add(learned.y)
             self._measured.add(learned, estimator.fitted_.labels)
 
     @property
@@ -96,8 +85,8 @@ class Tally:
                 "rows": metrics.rows,
                 "mistakes": metrics.mistakes,
                 "running": metrics.running(),
-                "window": {"rows": len(self._window)} | metrics.windowed(),
-                "baselines": self._baselines(max(metrics.rows, 1)),
+                "window": {"rows": self._baselines.window_rows} | metrics.windowed(),
+                "baselines": self._baselines.values(metrics.rows),
                 "late": {"rows": self.late_rows, "mistakes": None if self.targets else self.late_mistakes},
             } | ({} if self.targets else _by_class(metrics))
 
@@ -114,13 +103,6 @@ class Tally:
             curve = metrics.precision_recall(classes[place], windowed=windowed, most=POINTS)
         return {"label": classes[place]} | {name: column.tolist() for name, column in curve.items()}
 
-    def _baselines(self, rows: int) -> dict[str, dict[str, float]]:
-        recent = np.array(self._window).reshape(-1, 2).sum(axis=0) / max(len(self._window), 1)
-        return {
-            name: {"running": wrong / rows, "window": float(share)}
-            for (name, wrong), share in zip(self._wrong.items(), recent, strict=True)
-        }
-
     def state(self) -> dict[str, Any]:
         """Everything as plain data and arrays, for a snapshot."""
         with self._lock:
@@ -128,44 +110,17 @@ class Tally:
                 "metrics": self._measured.metrics.state(),
                 "late": [self.late_rows, self.late_mistakes],
                 "left": self.left,
-                "last": self._last,
-                "frequent": self._frequent,
-                "counts": [[label, count] for label, count in self._counts.items()],
-                "sum": self._sum,
-                "wrong": list(self._wrong.values()),
-                "window": np.array(self._window, dtype=np.float64).reshape(-1, 2),
                 "watch": self._watch.state(),
+                **self._baselines.state(),
             }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a state."""
         self._measured.restore(state["metrics"])
-        self._last = state["last"]
         self.late_rows, self.late_mistakes = state["late"]
         self.left = list(state.get("left", ()))
-        self._counts = Counter(dict(state["counts"]))
-        self._frequent = state["frequent"]
-        self._sum = state["sum"]
-        self._wrong = dict(zip(("last", "frequent"), state["wrong"], strict=True))
-        self._window = deque(map(tuple, state["window"].tolist()), maxlen=WINDOW)
+        self._baselines.restore(state)
         self._watch.restore(state["watch"])
-
-    def _add_baselines(self, label: Any) -> None:
-        if self.targets:
-            mean = self._sum / max(self._counts["rows"], 1)
-            last = (0.0 if self._last is None else self._last) - label
-            pair = (last * last, (mean - label) * (mean - label))
-            self._counts["rows"] += 1
-            self._sum += label
-        else:
-            pair = (float(self._last != label), float(self._frequent != label))
-            self._counts[label] += 1
-            if self._counts[label] > self._counts.get(self._frequent, 0):
-                self._frequent = label
-        self._last = label
-        self._wrong["last"] += pair[0]
-        self._wrong["frequent"] += pair[1]
-        self._window.append(pair)
 
 
 def _by_class(metrics: Metrics) -> dict[str, Any]:

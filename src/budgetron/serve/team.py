@@ -12,7 +12,7 @@ from typing import NamedTuple
 from budgetron.evaluate.drift.watch import Alarm
 from budgetron.evaluate.progressive import Estimator, Learned
 from budgetron.serve.comparison import Comparison, Lesson, Taken
-from budgetron.serve.learning import learn_group
+from budgetron.serve.learning import Spare, learn_group
 from budgetron.serve.limits import UNLIMITED
 from budgetron.serve.problems import Problem
 from budgetron.serve.rows import Rows
@@ -32,6 +32,7 @@ class Member:
     estimator: Estimator
     tally: Tally
     born: int = 0  # the version with which it joined, whatever it is called; 0: the model of the folder
+    spare: Spare = field(default_factory=Spare)
 
     @classmethod
     def new(cls, settings: Settings, born: int) -> "Member":
@@ -45,7 +46,7 @@ class Member:
 
     def lessons(self, batch: Sequence[Rows]) -> "Lessons":
         """Learn requests; what became of each."""
-        found = lessons(self.estimator, batch, self.tally.watched)
+        found = lessons(self.estimator, batch, self.tally.watched, self.spare)
         self.estimator = found.estimator
         for outcome in found.outcomes:
             if isinstance(outcome, Learned):
@@ -61,10 +62,10 @@ class Lessons(NamedTuple):
     seconds: float  # of the processor, for all of them
 
 
-def lessons(estimator: Estimator, batch: Sequence[Rows], seen: int) -> Lessons:
+def lessons(estimator: Estimator, batch: Sequence[Rows], seen: int, spare: Spare) -> Lessons:
     """Let a challenger learn requests; some may be refused. See `learn_group` for ``seen``."""
     began = thread_time()
-    learned, outcomes = learn_group(estimator, batch, UNLIMITED, seen)
+    learned, outcomes = learn_group(estimator, batch, UNLIMITED, seen, spare)
     return Lessons(learned, outcomes, thread_time() - began)
 
 

@@ -190,7 +190,8 @@ class Writer(threading.Thread):
         beside = self.model.challengers
         began = thread_time() if beside else 0.0
         batch, seen = [job.parsed for job in jobs], self.model.tally.watched
-        estimator, outcomes = learn_group(self.model.published.estimator, batch, self.limits, seen)
+        before, spare = self.model.published.estimator, self.model.spare
+        estimator, outcomes = learn_group(before, batch, self.limits, seen, spare)
         learned, taken = list[Learn](), list[Learned | Problem]()
         for job, outcome in zip(jobs, outcomes, strict=True):
             if isinstance(outcome, Problem):
@@ -202,7 +203,7 @@ class Writer(threading.Thread):
         found = {OWN: Lessons(estimator, taken, thread_time() - began if beside else 0.0)}
         batch = [job.parsed for job in learned]
         for name, each in beside.items():
-            found[name] = lessons(each.published.estimator, batch, each.tally.watched)
+            found[name] = lessons(each.published.estimator, batch, each.tally.watched, each.spare)
         by_birth = {each.born: found[name] for name, each in beside.items()}
         if _refused_by_the_one_asked(learned, by_birth):
             return self._learn([job for job in learned if job.result is None])

@@ -83,6 +83,43 @@ def test_columns_are_their_definition():
         assert all(1200 < row <= 1700 for row, *_ in expected), name
 
 
+def test_far_values_are_their_definition():
+    """Heavy tails, ties, missing values and texts, whose unit or sign changes at any row of a block."""
+    sudden = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n, block = int(rng.integers(700, 1500)), int(rng.integers(1, 60))
+        drawn = [rng.standard_t(3, n), rng.exponential(size=n), np.round(rng.standard_cauchy(n))][seed % 3]
+        for start in rng.integers(200, n, 2):
+            drawn[start:] *= rng.choice([100.0, -1000.0, 0.01])
+        odd, values = rng.random(n), drawn.tolist()
+        values = [None if u < 0.05 else "n/a" if u < 0.08 else v for u, v in zip(odd, values, strict=True)]
+        values[0] = 1.0
+        expected = drift.column(values, block, 3, 8.0)
+        detector = _core.Columns(block, 3, 8.0, 1)
+        assert found(detector.tell_records([{"a": value} for value in values])) == expected
+        sudden += sum(sum(after) <= drift.WINDOW for _, _, after in expected)
+    assert sudden > 5
+
+
+@each("scale", [100.0, -100.0])
+@each("place", [5000, 5007, 5019])
+def test_another_unit_is_seen_within_few_rows(place, scale):
+    delays = []
+    for seed in range(20):
+        values = np.random.default_rng(seed).exponential(size=(6000, 1))
+        values[place:] *= scale
+        delays.append(_core.Columns(20, 3, 10.0, 8).tell_rows([], values)[0].row - place)
+    assert 2 <= np.mean(delays) <= 5
+
+
+def test_outliers_alone_or_from_the_first_rows_on_are_no_change():
+    values = np.random.default_rng(0).standard_cauchy((100_000, 2))
+    values[::1000] *= 1e6
+    values[:, 1] = np.arange(100_000) % 9 == 8  # one value, then another: there is no range yet
+    assert _core.Columns(20, 3, 10.0, 8).tell_rows([], values) == []
+
+
 @each("size", [1, 7, 100, 2400])
 def test_columns_do_not_depend_on_the_cut(size):
     _, records = columns_of(1)
@@ -137,6 +174,17 @@ def test_memory_does_not_grow_with_the_rows():
         sizes.append(sum(array.nbytes for array in detector.state()))
     assert sizes[-1] < 4 * 6000
     assert sizes[-1] - sizes[0] < 4 * 600
+
+
+def test_a_state_of_before_there_were_far_values_is_taken():
+    detector = _core.Columns(50, 3, 8.0, 512)
+    detector.tell_records(columns_of(1)[1])
+    (numbers, counters), columns = detector.state(), len(detector.names)
+    again = _core.Columns(50, 3, 8.0, 512)
+    again.restore(detector.names, numbers[: -10 * columns], counters[: -2 * columns])
+    before, after = (np.split(each.state()[0], [-10 * columns]) for each in (detector, again))
+    assert before[0].tolist() == after[0].tolist()
+    assert not after[1].any()
 
 
 def test_a_damaged_state_is_refused():

@@ -512,12 +512,10 @@ extern "C" __global__ void __launch_bounds__(ROWS, 1)
   const long long first = *first_row;
   constexpr int B = ROWS;
   extern __shared__ __align__(16) unsigned char scores_here[];  // outputs x B, if they fit
-  __shared__ Rule e;
+  const Rule e = rules[blockIdx.x];  // in registers
   __shared__ double before[B], after[B];  // factors of w at a row: before its step, and behind it
   __shared__ double label[B], weight_of[B], squared[B];
   const int j = threadIdx.x;
-  if (j == 0) e = rules[blockIdx.x];
-  __syncthreads();
   const int C = (int)e.outputs;
   real *const A = e.A, *const F = inside ? (real*)scores_here : e.F;
   for (int c = 0; c < C; ++c) {
