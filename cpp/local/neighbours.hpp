@@ -31,6 +31,10 @@ namespace budgetron {
 //
 // with a = 0.5 / (classes when it was built), and d_i/h = 0 if h is. If two classes became more, the scores of the
 // first two stay -f/2 and f/2, and the others are max(0, L_c - (L_0 + L_1)/2).
+//
+// If it shortens, only the newest rows are looked at: as many as `window`, a half or a quarter of it, whichever had the
+// least error of late. The error of a length is e = (1 - n_y / (sum of n))^2, for targets (y - f)^2, and its mean m
+// moves with every learned row: m += (e - m) / window. Of equals, the longest is taken.
 class RecentNeighbours final : public Learner {
  public:
   // Further columns are not looked at.
@@ -40,14 +44,15 @@ class RecentNeighbours final : public Learner {
   static constexpr std::size_t recalled = 32;
 
   // `classes` is 0 for targets. If `raw`, distances are those of rows as they were before any scaling.
-  RecentNeighbours(std::size_t window, std::size_t k, std::size_t columns, std::size_t classes, bool raw)
+  RecentNeighbours(std::size_t window, std::size_t k, std::size_t columns, std::size_t classes, bool raw, bool shortens)
       : window_(window),
         k_(k),
         raw_(raw),
         columns_(std::min(columns, most_columns)),
         first_classes_(classes),
         classes_(classes),
-        outputs_(classes > 2 ? classes : 1) {}
+        outputs_(classes > 2 ? classes : 1),
+        errors_(shortens ? 3 : 1) {}
 
   std::size_t outputs() const override { return outputs_; }
   std::size_t size() const override { return stored_.size(); }
@@ -59,7 +64,12 @@ class RecentNeighbours final : public Learner {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const double weight = weights.empty() ? 1 : weights[i];
       if (!moderate(y[i])) return i;
-      look(seen[i], work_, scores.subspan(i * outputs_, outputs_));
+      read(seen[i], work_);
+      if (weight != 0 && errors_.size() > 1)
+        judge(coded(y[i]));
+      else
+        find(length(shortened()), work_);
+      score(work_, scores.subspan(i * outputs_, outputs_));
       if (weight != 0) store(work_.row, {coded(y[i]), std::min(weight, largest), work_.missing});
     }
     return rows.size();
@@ -68,7 +78,11 @@ class RecentNeighbours final : public Learner {
   void scores(const Rows& rows, std::span<double> out) const override {
     Work work(k_);
     const Rows seen = seen_of(rows);
-    for (std::size_t i = 0; i < rows.size(); ++i) look(seen[i], work, out.subspan(i * outputs_, outputs_));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      read(seen[i], work);
+      find(length(shortened()), work);
+      score(work, out.subspan(i * outputs_, outputs_));
+    }
   }
 
   void widen(std::size_t features, std::size_t outputs) override {
@@ -85,7 +99,7 @@ class RecentNeighbours final : public Learner {
 
   // Rows are saved from the oldest, each as one piece, so a file does not depend on where the ring began.
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + tiles_.capacity() * sizeof(Tile) + bytes_of(stored_) + work_.bytes());
+    io.scratch(sizeof *this + tiles_.capacity() * sizeof(Tile) + bytes_of(stored_) + bytes_of(errors_) + work_.bytes());
     for (const Tile& tile : tiles_) io.scratch(bytes_of(tile));
     if (io.measuring()) return;
     std::vector<float> rows;
@@ -99,6 +113,7 @@ class RecentNeighbours final : public Learner {
       }
     io.field("neighbours.rows", rows, {Merged::Own});
     io.field("neighbours.weights", weights, {Merged::Own});
+    if (errors_.size() > 1) io.field("neighbours.errors", errors_, {Merged::Own});
     if (outputs_ == 1)
       io.field("neighbours.labels", labels, {Merged::Own, is_labelled() ? OfOutputs::Codes : OfOutputs::None});
     else
@@ -107,11 +122,11 @@ class RecentNeighbours final : public Learner {
     if (io.restoring()) sound_ = restore(rows, labels, weights);
   }
 
-  // What is stored of each row, from the newest: its numbers, its class or target, and its weight. For exports.
+  // The rows that are looked at, from the newest: their numbers, classes or targets, and weights. For exports.
   std::size_t columns() const { return columns_; }
   std::vector<float> rows() const {
     std::vector<float> out;
-    for (std::size_t age = 0; age < stored_.size(); ++age)
+    for (std::size_t age = 0; age < length(shortened()); ++age)
       for (std::size_t j = 0; j < columns_; ++j) out.push_back(value(slot_of(age), j));
     return out;
   }
@@ -133,7 +148,7 @@ class RecentNeighbours final : public Learner {
     const Rows seen = seen_of(rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       read(seen[i], work);
-      find(work);
+      find(stored_.size(), work);
       out[i] = mean_distance(work);
     }
   }
@@ -146,7 +161,7 @@ class RecentNeighbours final : public Learner {
       work.row.resize(columns_);
       for (std::size_t j = 0; j < columns_; ++j) work.row[j] = value(slot, j);
       work.missing = stored_[slot].missing;
-      find(work);
+      find(stored_.size(), work);
       const auto itself = std::ranges::find(work.near, static_cast<std::uint32_t>(slot), &Near::slot);
       work.near.erase(itself == work.near.end() ? itself - 1 : itself);  // or as many others are equal to it
       usual.push_back(mean_distance(work));
@@ -157,7 +172,7 @@ class RecentNeighbours final : public Learner {
     Work work(most);
     if (most == 0) return {};
     read(seen_of(one)[0], work);
-    find(work);
+    find(stored_.size(), work);
     std::vector<Neighbour> near;
     for (const Near& each : work.near) {
       near.push_back({std::sqrt(each.distance), std::vector<double>(columns_), {stored_[each.slot].label}, {}, raw_});
@@ -168,7 +183,8 @@ class RecentNeighbours final : public Learner {
 
   bool consistent() const override {
     const auto ones = static_cast<std::size_t>(std::count(first_.begin(), first_.end(), 1.0));
-    return sound_ && (first_.empty() || (first_.size() == outputs_ && ones == 2));
+    return sound_ && std::ranges::all_of(errors_, [](double e) { return e >= 0 && std::isfinite(e); }) &&
+           (errors_.size() == 3 || errors_.size() == 1) && (first_.empty() || (first_.size() == outputs_ && ones == 2));
   }
 
  private:
@@ -190,9 +206,10 @@ class RecentNeighbours final : public Learner {
     std::vector<float> row;
     bool missing = false;
     std::vector<Near> near;  // from the nearest
+    std::vector<Near> used;  // those of the length that is used
     std::vector<double> votes;
 
-    Bytes bytes() const { return bytes_of(row) + bytes_of(near) + bytes_of(votes); }
+    Bytes bytes() const { return bytes_of(row) + bytes_of(near) + bytes_of(used) + bytes_of(votes); }
   };
 
   bool is_labelled() const { return classes_ > 0; }
@@ -210,17 +227,44 @@ class RecentNeighbours final : public Learner {
   }
   std::vector<double> stored(double Stored::* number) const {
     std::vector<double> out;
-    for (std::size_t age = 0; age < stored_.size(); ++age) out.push_back(stored_[slot_of(age)].*number);
+    for (std::size_t age = 0; age < length(shortened()); ++age) out.push_back(stored_[slot_of(age)].*number);
     return out;
   }
 
-  void look(const Row& row, Work& work, std::span<double> f) const {
-    read(row, work);
-    find(work);
+  void score(Work& work, std::span<double> f) const {
     if (is_labelled())
       score_labels(work, f);
     else
       f[0] = mean_target(work.near);
+  }
+
+  // How often the window is halved.
+  std::size_t shortened() const {
+    return static_cast<std::size_t>(std::ranges::min_element(errors_) - errors_.begin());
+  }
+  std::size_t length(std::size_t halved) const { return std::min(((window_ - 1) >> halved) + 1, stored_.size()); }
+
+  // Finds the rows nearest to work_.row, and counts the errors of all lengths.
+  void judge(double y) {
+    const std::size_t used = shortened();
+    work_.near.clear();
+    for (std::size_t halved = errors_.size(), from = 0; halved-- > 0; from = length(halved)) {
+      find_ages(from, length(halved), work_);
+      errors_[halved] += (error(work_.near, y) - errors_[halved]) / static_cast<double>(window_);
+      if (halved == used) work_.used = work_.near;
+    }
+    work_.near.swap(work_.used);
+  }
+  double error(const std::vector<Near>& near, double y) const {
+    if (!is_labelled()) return (y - mean_target(near)) * (y - mean_target(near));
+    double all = 0.5 * static_cast<double>(classes_) / static_cast<double>(first_classes_),
+           right = 0.5 / static_cast<double>(first_classes_);
+    for (const Near& row : near) {
+      const double v = stored_[row.slot].weight * vote(row, near.back().distance, 0.1) / 2;
+      all += v;
+      if (stored_[row.slot].label == y) right += v;
+    }
+    return (1 - right / all) * (1 - right / all);
   }
 
   // The row in single precision. Numbers are clipped where their squares could overflow.
@@ -249,11 +293,16 @@ class RecentNeighbours final : public Learner {
     return missing;
   }
 
-  // From the newest row to the oldest, so that near rows are met early on a stream that moves.
-  void find(Work& work) const {
+  // Among so many of the newest rows.
+  void find(std::size_t newest, Work& work) const {
     work.near.clear();
-    find_among(0, next_, work);
-    find_among(next_, stored_.size(), work);
+    find_ages(0, newest, work);
+  }
+  // From the newest row to the oldest, so that near rows are met early on a stream that moves.
+  void find_ages(std::size_t from, std::size_t to, Work& work) const {
+    const std::size_t all = stored_.size(), seam = std::clamp(next_, from, to);
+    if (from < seam) find_among(next_ - seam, next_ - from, work);
+    if (seam < to) find_among(next_ + all - to, next_ + all - seam, work);
   }
 
   // Among the slots first .. last.
@@ -397,6 +446,7 @@ class RecentNeighbours final : public Learner {
   std::vector<Stored> stored_;  // by slot
   std::size_t next_ = 0;        // the slot of the next row; that of the oldest if the window is full
   std::size_t missing_ = 0;     // stored rows with NaN
+  std::vector<double> errors_;  // of late, of the window and of its half and quarter
   bool sound_ = true;           // the restored fields fit together
   Work work_{k_};
 };

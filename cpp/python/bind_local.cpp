@@ -13,7 +13,8 @@ namespace {
 NewArray<float> stored_rows(const RecentNeighbours& learner) {
   std::vector<float> rows;
   reading(learner, [&] { rows = learner.rows(); });
-  return array(std::move(rows), {learner.size(), learner.columns()});
+  const std::size_t columns = learner.columns(), count = columns > 0 ? rows.size() / columns : 0;
+  return array(std::move(rows), {count, columns});
 }
 
 NewArray<double> numbers(const RecentNeighbours& learner, std::vector<double> (RecentNeighbours::*stored)() const) {
@@ -24,8 +25,8 @@ NewArray<double> numbers(const RecentNeighbours& learner, std::vector<double> (R
 
 void bind_local(nb::module_& m) {
   nb::class_<RecentNeighbours, Learner>(m, "Neighbours")
-      .def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t, bool>(), "window"_a, "k"_a, "columns"_a,
-           "classes"_a, "raw"_a)
+      .def(nb::init<std::size_t, std::size_t, std::size_t, std::size_t, bool, bool>(), "window"_a, "k"_a, "columns"_a,
+           "classes"_a, "raw"_a, "shortens"_a)
       .def_ro_static("most_columns", &RecentNeighbours::most_columns)
       .def("rows", &stored_rows)
       .def("labels", [](const RecentNeighbours& learner) { return numbers(learner, &RecentNeighbours::labels); })

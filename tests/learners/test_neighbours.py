@@ -51,12 +51,13 @@ def built(task, learner, columns, dtype=np.float64):
 @each("task", members.TASKS)
 @each(("window", "k"), [(1, 1), (7, 3), (64, 2), (70, 5), (200, 3)])
 @each("kind", ["normal", "grid", "missing"])
-def test_scores_are_those_of_the_definition(task, window, k, kind):
+@each("shortens", [False, True])
+def test_scores_are_those_of_the_definition(task, window, k, kind, shortens):
     X, y = rows(task, 230, 3, kind=kind)
     weights = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(X))
     model, reference, expected = (
-        built(task, Neighbours(window, k), 3),
-        Reference(window, k, CLASSES[task]),
+        built(task, Neighbours(window, k, shortens=shortens), 3),
+        Reference(window, k, CLASSES[task], shortens),
         [],
     )
     codes = y > 0 if task == "binary" else y
@@ -317,3 +318,33 @@ def test_raw_neighbours_are_saved_and_grow(task, tmp_path):
 def test_raw_is_true_or_false():
     with pytest.raises((TypeError, ValueError), match="raw"):
         OnlineClassifier(Neighbours(raw="yes")).fit([[0.0], [1.0]], [0, 1])
+
+
+@each("task", members.TASKS)
+def test_a_window_that_shortens(task):
+    """The angle at which labels change turns by two radians in 1000 rows, and later stands still."""
+    rng = np.random.default_rng(6)
+    X, angle = rng.normal(size=(4400, 2)), np.minimum(np.arange(4400), 1200) / 500
+    y = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle)
+    if task != "regression":
+        y = np.digitize(y, [0] if task == "binary" else [-0.4, 0.4])
+    make = OnlineRegressor if task == "regression" else OnlineClassifier
+    errors = []
+    for learner in (Neighbours(400, shortens=True), Neighbours(100), Neighbours(400)):
+        said = make(learner, random_state=0).progressive_predict(X, y)
+        missed = (said - y) ** 2 if task == "regression" else said != y
+        errors.append([missed[200:1200].mean(), missed[3200:].mean()])
+    (moving, still), (moving_of_few, _), (moving_of_all, still_of_all) = errors
+    assert moving < 1.1 * moving_of_few < moving_of_all
+    assert still < 1.1 * still_of_all
+
+
+def test_an_export_has_the_rows_that_are_looked_at():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(900, 2))
+    y = (X[:, 0] > 0) ^ (np.arange(900) >= 800)
+    model = built("binary", Neighbours(400, shortens=True), 2)
+    model.learn(X, 2.0 * y - 1)
+    assert model.engine.rows().shape == (100, 2)
+    assert len(model.engine.labels()) == len(model.engine.weights()) == 100
+    assert model.size == 400

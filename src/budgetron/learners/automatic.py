@@ -125,7 +125,7 @@ class Auto(Learner):
         moving = [
             Mapped(_inputs(), Kalman(prior=10, drift=0.02)),
             Mapped(Bins(pairs=0), Kalman(prior=3, drift=0.01)),
-            Neighbours(window, min(3, window)),
+            Neighbours(window, min(3, window), shortens=True),
             Mapped(_inputs(), Kalman(prior=10, drift=0.001)),
             Neighbours(window, min(3, window), raw=True),
         ]

@@ -40,6 +40,9 @@ class Neighbours(Learner):
         Whether distances are those of rows as you give them, also inside
         :class:`~budgetron.Standardised`. Then columns of one unit, such as pixels or counts, keep their
         proportions: a column that is rarely anything else than 0 is not blown up.
+    shortens : bool
+        Whether only the newest half or quarter of the window is looked at while that has the least squared
+        error: in mean over about the last ``window`` rows, for labels that of the right one's probability.
 
     Departs from the paper
     ----------------------
@@ -56,6 +59,7 @@ class Neighbours(Learner):
     window: int = 1000
     k: int = 3
     raw: bool = False
+    shortens: bool = False
     probabilistic = True  # scores are logits
     accepts_missing = True
     has_average = False
@@ -63,13 +67,19 @@ class Neighbours(Learner):
 
     def check_parts(self, task: Task, n_features: int) -> None:  # noqa: ARG002
         self._numbers()
-        check.instance(self, "raw", self.raw, bool)
+        self._switches()
 
     def build(self, task: Task, n_features: int, dtype: npt.DTypeLike, seed: int) -> _core.Learner:  # noqa: ARG002
         """The native learner; checks the description."""
         window, k = self._numbers()
         classes = task.n_classes if isinstance(task, Labels) else 0
-        return _core.Neighbours(window, k, n_features, classes, check.instance(self, "raw", self.raw, bool))
+        return _core.Neighbours(window, k, n_features, classes, *self._switches())
+
+    def _switches(self) -> tuple[bool, bool]:
+        """Whether rows are taken as given, and whether the window shortens, checked."""
+        return check.instance(self, "raw", self.raw, bool), check.instance(
+            self, "shortens", self.shortens, bool
+        )
 
     def _numbers(self) -> tuple[int, int]:
         """The parameters, checked."""
