@@ -50,5 +50,5 @@ for row, what in ((1000, "bath opens"), (1500, "light begins"), (2000, "loft ope
 ax.set(xlabel="rows", ylabel="right, % of 40 measurements of the room", ylim=(50, 102))
 
 # %%
-# **Lesson:** a label that nobody announced is predicted right in about four of five cases among its first
+# **Lesson:** a label that nobody announced is predicted right in about three of four cases among its first
 # 40 measurements, and the labels before it stay learned.

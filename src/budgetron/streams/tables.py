@@ -372,7 +372,7 @@ def table(
     >>> list(block.X.records())
     [{'amount': 12.5, 'country': 'DE'}, {'country': 'FR'}, {'amount': 900.0, 'country': 'DE'}]
     >>> OnlineClassifier().partial_fit(block.X, block.y).predict_one({"amount": 15, "country": "FR"})
-    'ok'
+    'fraud'
     """
     source = Source(source)
     form = format_of(source.name, "csv") if format is None else format
