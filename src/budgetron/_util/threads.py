@@ -9,11 +9,11 @@ import os
 import threading
 from collections import deque
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakSet, finalize
 
 from budgetron import _core
 
-_locks: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # one for each estimator
+_locks: dict[int, Any] = {}  # one for each living estimator, by id, which is found sooner than a weak key
 _models: WeakSet[Any] = WeakSet()
 _adding = threading.Lock()  # held while _locks or _models grows, and during a fork
 _held: list[Any] = []  # the engines whose locks the forking thread holds
@@ -21,10 +21,11 @@ _held: list[Any] = []  # the engines whose locks the forking thread holds
 
 def learning_lock(estimator: Any) -> Any:
     """The lock of an estimator, created on first use."""
-    lock = _locks.get(estimator)
+    lock = _locks.get(id(estimator))
     if lock is None:
         with _adding:
-            lock = _locks.setdefault(estimator, threading.RLock())
+            lock = _locks.setdefault(id(estimator), threading.RLock())
+        finalize(estimator, _locks.pop, id(estimator), None).atexit = False
     return lock
 
 
