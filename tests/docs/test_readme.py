@@ -25,7 +25,7 @@ def test_the_readme_is_short_and_has_all_algorithms():
 
 
 def test_the_claim_is_that_of_the_benchmark():
-    """42 % less error in a sixteenth of the time, on rows and streams that are named."""
+    """42 % less error in a twentieth of the time, on rows and streams that are named."""
     page = (ROOT / "docs" / "whole_streams.md").read_text(encoding="utf-8")
     claim = " ".join(README.split("![")[0].split())
     [(streams, error, time)] = re.findall(
@@ -37,9 +37,9 @@ def test_the_claim_is_that_of_the_benchmark():
     assert f"On {streams} whole streams ({min(rows):,} to {max(rows):,} rows; one pass" in claim
     assert "42 % less error than CapyMOA's adaptive random forest of ten trees" in claim
     assert 1 / float(error) == pytest.approx(0.58, abs=0.005)
-    assert "which got the first 50,000 rows, in a sixteenth of the time" in claim
+    assert "which got the first 50,000 rows, in a twentieth of the time" in claim
     assert "Peers get 50,000 rows" in page
-    assert float(time) == pytest.approx(16, rel=0.1)
+    assert float(time) == pytest.approx(20, rel=0.1)
     [(behind, of)] = re.findall(r"^\| LightGBM \|.*\| (\d+) of (\d+) \|$", page, re.MULTILINE)
     assert f"on {int(of) - int(behind)} of them boosted trees that keep all rows get ahead" in claim
 
