@@ -32,10 +32,10 @@ class Store(evaluate.RunStore[Outcome]):
 
     def _end(self, pool: Executor, interrupted: bool) -> None:
         """Wait for the current runs, which are saved; a second interrupt ends the process."""
-        if interrupted:
-            sentence = "stopping after the current runs; interrupt again to stop at once."
-            print(f"budgetron-reproduce: {sentence}", file=sys.stderr)
         try:
+            if interrupted:
+                sentence = "stopping after the current runs; interrupt again to stop at once."
+                print(f"budgetron-reproduce: {sentence}", file=sys.stderr)
             super()._end(pool, interrupted)
         except KeyboardInterrupt:
             os._exit(130)  # threads in native code cannot be stopped otherwise; the file is complete
