@@ -69,8 +69,8 @@ class Auto(Learner):
         not forget either: a little better where nothing changes.
     wide : int
         The number of components of each of two wide maps of narrow Fourier features, on which three step
-        sizes learn side by side, with a filter on ``size`` such features; 0 for none of these. For long
-        streams: with ``device="cuda"`` 32768 costs little.
+        sizes learn side by side; 0 for none. Two filters join them: one on ``size`` narrow features, and
+        one that forgets slowly. For long streams: with ``device="cuda"`` 32768 costs little.
 
     Departs from the paper
     ----------------------
