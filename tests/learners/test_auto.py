@@ -25,8 +25,8 @@ def test_every_size_works(size, task):
     X, y = members.data(task, 60)
     model = members.estimator(task, auto(size)).fit(X, y)
     assert np.isfinite(members.scores(model, X)).all()
-    assert len(model.expert_weights_) == 12
-    assert len(members.estimator(task, auto(size, drift=False)).fit(X, y).expert_weights_) == 7
+    assert len(model.expert_weights_) == 13
+    assert len(members.estimator(task, auto(size, drift=False)).fit(X, y).expert_weights_) == 8
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_bad_arguments_are_one_sentence(arguments, message):
 def test_a_parameter_of_one_expert_is_not_that_of_another():
     learner = auto().composition().set_params(learner__learner__0__features__constant=False)
     assert learner.learner.learner.learners[0].features.constant is False
-    assert learner.learner.learner.learners[7].features.constant is True
+    assert learner.learner.learner.learners[8].features.constant is True
 
 
 @pytest.mark.parametrize("rows", [1, 7])
@@ -78,12 +78,12 @@ def test_the_description_is_its_composition(task):
     assert model.learner_ == parts.learner_
 
 
-@pytest.mark.parametrize(("columns", "outside"), [(499, []), (500, [2]), (1000, [0, 1, 2, 7, 10])])
+@pytest.mark.parametrize(("columns", "outside"), [(499, []), (500, [2, 7]), (1000, [0, 1, 2, 7, 8, 11])])
 def test_inputs_of_wide_rows_leave_the_full_covariances(columns, outside):
     state = OnlineRegressor(auto(1)).partial_fit(np.ones((1, columns)), [1.0]).fitted_.model.state()
     variances = {name: v for name, v in state.items() if name.endswith("posterior.variance")}
     with_some = [
-        e for e in range(12) for name in variances if f"expert.{e}." in name and len(variances[name])
+        e for e in range(13) for name in variances if f"expert.{e}." in name and len(variances[name])
     ]
     assert with_some == outside
     assert {len(v) for v in variances.values()} <= {0, columns + 1}
