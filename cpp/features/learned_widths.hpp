@@ -80,7 +80,7 @@ class LearnedWidths final : public FeatureMap {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + frequencies_->bytes() + bytes_of(drawn_) + bytes_of(h_) + bytes_of(changes_));
+    io.scratch(sizeof *this + frequencies_->bytes() + drawn_bytes() + bytes_of(h_) + bytes_of(changes_));
     io.field("widths.logs", logs_);
     if (!io.restoring()) return;
     drawn_ = {};
@@ -115,6 +115,12 @@ class LearnedWidths final : public FeatureMap {
     else
       drawn_.insert(drawn_.end(), more.begin(), more.end());
     drawn_columns_.store(columns_, std::memory_order_release);
+  }
+
+  // Another thread may be drawing.
+  Bytes drawn_bytes() const {
+    const std::lock_guard lock(guard_);
+    return bytes_of(drawn_);
   }
 
   template <class OneRow>
