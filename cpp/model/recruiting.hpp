@@ -30,9 +30,7 @@ struct Residuals {
     r.assign(whole_lanes<double>(outputs), 0.0);
     h = 1;
     if (outputs > 1) {
-      const double top = *std::max_element(scores.begin(), scores.end());
-      double total = 0;
-      for (std::size_t c = 0; c < outputs; ++c) total += r[c] = std::exp(scores[c] - top);
+      const double total = softmax_terms(scores, r);
       h = 1 / total * (1 - 1 / total);
       for (std::size_t c = 0; c < outputs; ++c) r[c] = (c == question.v.plus ? 1 : 0) - r[c] / total;
     } else if (task.has_labels()) {

@@ -85,7 +85,7 @@ class Auto(Learner):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    21
+    23
     """
 
     size: int = 50
