@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "drift/dispersion.hpp"
 #include "state/fields.hpp"
 
 namespace budgetron::drift {
@@ -42,8 +43,8 @@ class Shares {
   }
 
   // The most likely split, if its ratio is above the limit of that level.
-  std::optional<Split> changed(double level) const {
-    const double limit = limit_of(level);
+  std::optional<Split> changed(double level) {
+    const double limit = limit_of(level) * dispersion.factor();
     if (levels_.size() < 2 || limit == 0.0) return std::nullopt;
     std::array<double, most_cells> inverse{}, after{};
     for (std::size_t c = 0; c < cells_; ++c) inverse[c] = total_[c] == 0 ? 0.0 : 1.0 / static_cast<double>(total_[c]);
@@ -64,6 +65,7 @@ class Shares {
       if (ratio > most) most = ratio, blocks = levels_.size() - i;
     }
     if (blocks == 0) return std::nullopt;
+    compare(levels_.size() - blocks);
     std::vector<Counter> before = total_, newest = counts_from(levels_.size() - blocks);
     for (std::size_t c = 0; c < cells_; ++c) before[c] -= newest[c];
     return Split{most, blocks, std::move(before), std::move(newest)};
@@ -79,6 +81,8 @@ class Shares {
 
   std::vector<Counter> total() const { return total_; }
 
+  Dispersion dispersion;  // of blocks, also of those that are forgotten
+
   void fields(Fields& io) {
     io.field("counts", counts_);
     io.field("levels", levels_);
@@ -90,10 +94,12 @@ class Shares {
     const auto below = [](Counter bound) { return [bound](Counter x) { return x < bound; }; };
     return counts_.size() == levels_.size() * cells_ && levels_.size() <= levels * (per_level_ + 1) &&
            std::all_of(counts_.begin(), counts_.end(), below(most / (levels * (per_level_ + 1) * cells_))) &&
-           std::all_of(levels_.begin(), levels_.end(), below(levels));
+           std::all_of(levels_.begin(), levels_.end(), below(levels)) && dispersion.is_consistent();
   }
 
  private:
+  static constexpr Counter straddling = 4;  // levels of the blocks that are compared on both sides of a change
+
   static Counter sum(std::span<const Counter> counts) {
     Counter all = 0;
     for (const Counter x : counts) all += x;
@@ -105,12 +111,38 @@ class Shares {
     const auto first = std::find(levels_.begin(), levels_.end(), level);
     if (static_cast<std::size_t>(std::count(first, levels_.end(), level)) <= per_level_) return false;
     const auto i = static_cast<std::size_t>(first - levels_.begin());
+    dispersion.compare(level, block(i), block(i + 1));
     for (std::size_t c = 0; c < cells_; ++c) counts_[i * cells_ + c] += counts_[(i + 1) * cells_ + c];
     const auto next = counts_.begin() + static_cast<std::ptrdiff_t>((i + 1) * cells_);
     counts_.erase(next, next + static_cast<std::ptrdiff_t>(cells_));
     levels_.erase(first + 1);
     ++levels_[i];
     return true;
+  }
+
+  std::span<const Counter> block(std::size_t i) const { return std::span(counts_).subspan(i * cells_, cells_); }
+
+  // Compares the blocks before a change, which are about to be forgotten, and the rows on both sides of it.
+  void compare(std::size_t first) {
+    for (Counter level = 0; level < straddling; ++level) {
+      std::vector<Counter> one(cells_), other(cells_);
+      if (nearest(first, false, level, one) && nearest(first, true, level, other))
+        dispersion.compare(level, one, other);
+    }
+    Shares older(cells_, 1);
+    for (std::size_t i = 0; i < first; ++i) older.add(block(i), levels_[i]);
+    dispersion.add(older.dispersion);
+  }
+
+  // Counts the blocks before or after the beginning of one that have the size of that level together, if there are any.
+  bool nearest(std::size_t first, bool after, Counter level, std::vector<Counter>& counts) const {
+    Counter size = 0;
+    for (std::size_t k = 0; size < Counter(1) << level && k < (after ? levels_.size() - first : first); ++k) {
+      const std::size_t i = after ? first + k : first - 1 - k;
+      size += Counter(1) << std::min(levels_[i], straddling);
+      for (std::size_t c = 0; c < cells_; ++c) counts[c] += block(i)[c];
+    }
+    return size == Counter(1) << level;
   }
 
   void count_total() {

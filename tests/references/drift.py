@@ -7,9 +7,20 @@ rows, the ratio is
 
     sum over cells of  n1 KL(cell before | cell of all) + n2 KL(cell after | cell of all)
 
-and it is a change if it is above h with  level = h - d/2 - d/2 log(h / (d/2)),  d the number of cells that
-have a row, less one. Chernoff's bound says that a chi-squared variable of d degrees exceeds 2h with
+and it is a change if it is above f h with  level = h - d/2 - d/2 log(h / (d/2)),  d the number of cells
+that have a row, less one. Chernoff's bound says that a chi-squared variable of d degrees exceeds 2h with
 probability e^-level.
+
+f is 1 for independent rows. Rows that depend on those before make blocks that differ more. Groups that
+follow each other are compared: whenever two of a level become one, and when a change is found, as then the
+groups before it are forgotten. For groups of n rows together, Pearson's statistic of the table of their
+counts, times (n - 1) / n, has a mean of d if every order of the rows is as probable. With S the sum of
+these numbers, D that of the d, and N the number of pairs, of each level:
+
+    seen = (S - D) / N,    certain = (S - D - 2 sqrt(a D) - 2 a) / N,    f = 1 + min(max seen, 2 max certain)
+
+A chi-squared variable of D degrees exceeds D + 2 sqrt(a D) + 2 a with a probability of e^-a at most (Laurent
+and Massart 2000). If all that is seen is in one direction, the statistic is f times a chi-squared variable.
 """
 
 import math
@@ -24,12 +35,49 @@ def limit(level, d):
     return h
 
 
+CERTAIN = 3.0
+STRADDLING = 4  # levels at which the rows on both sides of a change are compared
+MOST_PAIRS = 1024
+
+
+class Pairs:
+    """Groups that follow each other, compared: how much more they differ than those of independent rows."""
+
+    def __init__(self):
+        self.sums = {}  # of each level: S, D, N
+
+    def compare(self, level, one, other):
+        table = np.array([np.bincount(codes, minlength=16) for codes in (one, other)], dtype=float)
+        table = table[:, table.sum(0) > 0]
+        d, n = table.shape[1] - 1, table.sum()
+        if d < 1 or not table.sum(1).all():
+            return
+        expected = np.outer(table.sum(1), table.sum(0)) / n
+        pearson = ((table - expected) ** 2 / expected).sum()
+        S, D, N = self.sums.get(level, (0.0, 0, 0))
+        if N >= MOST_PAIRS:  # old ones are forgotten
+            S, D, N = S / 2, D // 2, N // 2
+        self.sums[level] = S + pearson * (n - 1) / n, D + d, N + 1
+
+    def add(self, other):
+        """Add those of other rows."""
+        for level, more in other.sums.items():
+            mine = self.sums.get(level, (0.0, 0, 0))
+            self.sums[level] = tuple(a + b for a, b in zip(mine, more, strict=True))
+
+    def factor(self):
+        seen = [(S - D) / N for S, D, N in self.sums.values()]
+        certain = [(S - D - 2 * math.sqrt(CERTAIN * D) - 2 * CERTAIN) / N for S, D, N in self.sums.values()]
+        return 1 + max(0.0, min(max(seen), 2 * max(certain))) if seen else 1.0
+
+
 class Groups:
     """The codes of rows, in groups that grow with age."""
 
-    def __init__(self, cells, per_level):
+    def __init__(self, cells, per_level, pairs=None):
         self.cells, self.per_level = cells, per_level
         self.groups = []  # (level, codes), oldest first
+        self.pairs = pairs or Pairs()
 
     def add(self, codes, level=0):
         self.groups.append((level, list(codes)))
@@ -38,6 +86,7 @@ class Groups:
             if len(same) <= self.per_level:
                 return
             i = same[0]
+            self.pairs.compare(level, self.groups[i][1], self.groups[i + 1][1])
             self.groups[i : i + 2] = [(level + 1, self.groups[i][1] + self.groups[i + 1][1])]
             level += 1
 
@@ -48,13 +97,45 @@ class Groups:
         d = np.count_nonzero(counts) - 1
         if d < 1:
             return None
-        best = (limit(level, d), None)
+        best = (self.pairs.factor() * limit(level, d), None)
         for first in range(len(self.groups) - 1, 0, -1):
             after = np.bincount([c for _, g in self.groups[first:] for c in g], minlength=self.cells)
             ratio = divergence(counts - after, counts) + divergence(after, counts)
             if ratio > best[0]:
                 best = (ratio, (len(self.groups) - first, (counts - after).tolist(), after.tolist()))
+        if best[1] is not None:
+            self.compare(len(self.groups) - best[1][0])
         return best[1]
+
+    def compare(self, first):
+        """Compare groups before a change, which comes before that group, and rows on both sides of it."""
+        before, after = self.groups[:first], self.groups[first:]
+        for level in range(STRADDLING):
+            one, other = nearest(before[::-1], level), nearest(after, level)
+            if one and other:
+                self.pairs.compare(level, one, other)
+        older = Groups(self.cells, 1)
+        for level, codes in before:
+            older.add(codes, level)
+        self.pairs.add(older.pairs)
+
+
+def nearest(groups, level):
+    """The rows of the first groups that have the size of that level together; None if there are none."""
+    rows, size = [], 0
+    for each, codes in groups:
+        rows, size = rows + codes, size + 2**each
+        if size >= 2**level:
+            break
+    return rows if size == 2**level else None
+
+
+def compared(codes, cells, block):
+    """All pairs of neighbours among codes, in blocks of so many."""
+    groups = Groups(cells, 1)
+    for end in range(block, len(codes) + 1, block):
+        groups.add(codes[end - block : end])
+    return groups.pairs
 
 
 def divergence(part, whole):
@@ -143,14 +224,15 @@ def column(values, block, per_level, level):
         part.append(value)
         if isinstance(value, float):
             numbers.append(value)
-            far = gross(numbers, level)
+            far = gross(numbers, level * groups.pairs.factor())
             if far and isinstance(cells, NumberCells):
                 counted = [code for _, codes in groups.groups for code in codes]
                 counted += [cells.of(value) for value in part if value is not None]
                 after = np.bincount([cells.of(value) for value in far], minlength=CELLS)
                 before = np.bincount(counted, minlength=CELLS) - after
                 found.append((row, before.tolist(), after.tolist()))
-                groups, cells, first, numbers, part = Groups(CELLS, per_level), None, [], [], []
+                groups = Groups(CELLS, per_level, groups.pairs)
+                cells, first, numbers, part = None, [], [], []
         if row % block:
             continue
         part, whole = [], part
@@ -158,7 +240,8 @@ def column(values, block, per_level, level):
             groups.add([MISSING if value is None else cells.of(value) for value in whole])
             if (change := groups.changed(level)) is not None:
                 found.append((row, change[1], change[2]))
-                groups, cells, first, numbers = Groups(CELLS, per_level), None, [], []
+                groups = Groups(CELLS, per_level, groups.pairs)
+                cells, first, numbers = None, [], []
             continue
         first += whole
         there = [value for value in first if value is not None]
@@ -175,8 +258,11 @@ def column(values, block, per_level, level):
             missing = missing * len(rest) // len(there)
         else:
             cells, rest = NumberCells([value for value in there if not isinstance(value, str)]), there
+        codes = [cells.of(value) for value in rest]
+        own = [code for code in codes if code != UNSEEN] if isinstance(cells, NumberCells) else codes
+        groups.pairs.add(compared(own, CELLS, block))
         groups.add(
-            [cells.of(value) for value in rest] + [MISSING] * missing,
+            codes + [MISSING] * missing,
             (len(first) // block).bit_length() - 1,
         )
     return found

@@ -1,0 +1,92 @@
+// How much more blocks of rows differ than those of independent rows do: rows that depend on those before come in runs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "state/fields.hpp"
+
+namespace budgetron::drift {
+
+// Pairs of neighbouring blocks of each level are compared by Pearson's statistic of their counts, which has a mean of d
+// n / (n - 1) if every order of the n rows is as probable; d is the number of cells in use, less one.
+class Dispersion {
+ public:
+  void compare(Counter level, std::span<const Counter> one, std::span<const Counter> other) {
+    double size = 0.0, n = 0.0, squares = 0.0;
+    Counter used = 0;
+    for (std::size_t c = 0; c < one.size(); ++c) {
+      const auto mine = static_cast<double>(one[c]), both = static_cast<double>(one[c] + other[c]);
+      if (both == 0.0) continue;
+      ++used, size += mine, n += both, squares += mine * mine / both;
+    }
+    if (used < 2 || size == 0.0 || size == n) return;
+    reach(level);
+    if (pairs_[level] >= most_pairs) sums_[level] /= 2.0, degrees_[level] /= 2, pairs_[level] /= 2;
+    sums_[level] += (squares - size * size / n) * n * (n - 1.0) / (size * (n - size));
+    degrees_[level] += used - 1;
+    ++pairs_[level];
+    judge(level);
+  }
+
+  // Adds the pairs of other rows.
+  void add(const Dispersion& other) {
+    for (std::size_t j = 0; j < other.sums_.size(); ++j) {
+      reach(j);
+      sums_[j] += other.sums_[j], degrees_[j] += other.degrees_[j], pairs_[j] += other.pairs_[j];
+      judge(j);
+    }
+  }
+
+  // By how much likelihood ratios may exceed those of independent rows. It is 1 unless more is certain.
+  double factor() const { return factor_; }
+
+  void fields(Fields& io) {
+    io.field("sums", sums_);
+    io.field("degrees", degrees_);
+    io.field("pairs", pairs_);
+    if (!io.restoring() || !is_consistent()) return;
+    seen_.clear(), certain_.clear();
+    if (!sums_.empty()) reach(sums_.size() - 1);
+    for (std::size_t j = 0; j < sums_.size(); ++j) judge(j);
+  }
+
+  bool is_consistent() const {
+    constexpr Counter most = Counter(1) << 53;
+    const auto bounded = [](Counter x) { return x < most; };
+    return sums_.size() <= most_levels && degrees_.size() == sums_.size() && pairs_.size() == sums_.size() &&
+           std::all_of(sums_.begin(), sums_.end(), [](double x) { return x >= 0.0 && std::isfinite(x); }) &&
+           std::all_of(degrees_.begin(), degrees_.end(), bounded) && std::all_of(pairs_.begin(), pairs_.end(), bounded);
+  }
+
+ private:
+  static constexpr Counter most_pairs = 1024;  // then old ones are forgotten
+  static constexpr std::size_t most_levels = 64;
+  static constexpr double certain = 3.0;
+
+  void reach(std::size_t level) {
+    const std::size_t levels = std::max(sums_.size(), level + 1);
+    sums_.resize(levels), degrees_.resize(levels), pairs_.resize(levels);
+    seen_.resize(levels), certain_.resize(levels);
+  }
+
+  // A chi-squared variable of d degrees exceeds d + 2 sqrt(a d) + 2 a with a probability of e^-a at most (Laurent and
+  // Massart 2000).
+  void judge(std::size_t level) {
+    if (pairs_[level] == 0) return;
+    const auto d = static_cast<double>(degrees_[level]), n = static_cast<double>(pairs_[level]);
+    seen_[level] = (sums_[level] - d) / n;
+    certain_[level] = seen_[level] - 2.0 * (std::sqrt(certain * d) + certain) / n;
+    const double most = *std::max_element(seen_.begin(), seen_.end());
+    factor_ = 1.0 + std::max(0.0, std::min(most, 2.0 * *std::max_element(certain_.begin(), certain_.end())));
+  }
+
+  std::vector<double> sums_;              // of Pearson's statistics, times (n - 1) / n
+  std::vector<Counter> degrees_, pairs_;  // of all of them
+  std::vector<double> seen_, certain_;    // by how much the mean is above that of independent rows, at each level
+  double factor_ = 1.0;
+};
+
+}  // namespace budgetron::drift
