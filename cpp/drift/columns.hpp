@@ -34,7 +34,7 @@ class Column {
   static constexpr std::size_t ranges = 6, others = 5, unseen = 6, missing = 7, cells = 8;
 
   // The column appears so many rows after the beginning of a block.
-  Column(std::size_t per_level, Counter late) : late_(late), shares_(cells, per_level) {}
+  Column(std::size_t per_level, Counter late) : late_(late), shares_(cells, per_level, ranges) {}
 
   // Whether the value is far from all before.
   bool number(double value) {
@@ -178,7 +178,7 @@ class Column {
   // Counts the first values that count, and compares blocks of them.
   template <class Value, class Count>
   void count_first(std::span<const Value> values, Counter block, Count count) {
-    Shares blocks(cells, 1);
+    Shares blocks(cells, 1, ranges);
     std::vector<Counter> before(cells), more(cells);
     for (std::size_t i = 0; i < values.size(); ++i) {
       count(values[i]);

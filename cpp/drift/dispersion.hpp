@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -11,24 +12,23 @@
 namespace budgetron::drift {
 
 // Pairs of neighbouring blocks of each level are compared by Pearson's statistic of their counts, which has a mean of d
-// n / (n - 1) if every order of the n rows is as probable; d is the number of cells in use, less one.
+// n / (n - 1) if every order of the n rows is as probable; d is the number of cells in use, less one. If the first
+// cells are ranges of numbers, the blocks are compared again with ranges equally far from the middle as one cell: in
+// blocks of numbers whose level is alike, spread may not be.
 class Dispersion {
  public:
+  explicit Dispersion(std::size_t ranges = 0) : ranges_(ranges) {}
+
   void compare(Counter level, std::span<const Counter> one, std::span<const Counter> other) {
-    double size = 0.0, n = 0.0, squares = 0.0;
-    Counter used = 0;
-    for (std::size_t c = 0; c < one.size(); ++c) {
-      const auto mine = static_cast<double>(one[c]), both = static_cast<double>(one[c] + other[c]);
-      if (both == 0.0) continue;
-      ++used, size += mine, n += both, squares += mine * mine / both;
+    put(2 * level, one, other);
+    const std::size_t half = ranges_ / 2;
+    std::array<Counter, 2 * most_folds> folds{};
+    for (std::size_t r = 0; r < half; ++r) {
+      folds[r] = one[r] + one[ranges_ - 1 - r];
+      folds[half + r] = other[r] + other[ranges_ - 1 - r];
     }
-    if (used < 2 || size == 0.0 || size == n) return;
-    reach(level);
-    if (pairs_[level] >= most_pairs) sums_[level] /= 2.0, degrees_[level] /= 2, pairs_[level] /= 2;
-    sums_[level] += (squares - size * size / n) * n * (n - 1.0) / (size * (n - size));
-    degrees_[level] += used - 1;
-    ++pairs_[level];
-    judge(level);
+    const std::span<const Counter> all(folds);
+    put(2 * level + 1, all.first(half), all.subspan(half, half));
   }
 
   // Adds the pairs of other rows.
@@ -62,9 +62,27 @@ class Dispersion {
   }
 
  private:
+  static constexpr std::size_t most_folds = 8;
   static constexpr Counter most_pairs = 1024;  // then old ones are forgotten
-  static constexpr std::size_t most_levels = 64;
+  static constexpr std::size_t most_levels = 128;
   static constexpr double certain = 3.0;
+
+  void put(Counter level, std::span<const Counter> one, std::span<const Counter> other) {
+    double size = 0.0, n = 0.0, squares = 0.0;
+    Counter used = 0;
+    for (std::size_t c = 0; c < one.size(); ++c) {
+      const auto mine = static_cast<double>(one[c]), both = static_cast<double>(one[c] + other[c]);
+      if (both == 0.0) continue;
+      ++used, size += mine, n += both, squares += mine * mine / both;
+    }
+    if (used < 2 || size == 0.0 || size == n) return;
+    reach(level);
+    if (pairs_[level] >= most_pairs) sums_[level] /= 2.0, degrees_[level] /= 2, pairs_[level] /= 2;
+    sums_[level] += (squares - size * size / n) * n * (n - 1.0) / (size * (n - size));
+    degrees_[level] += used - 1;
+    ++pairs_[level];
+    judge(level);
+  }
 
   void reach(std::size_t level) {
     const std::size_t levels = std::max(sums_.size(), level + 1);
@@ -83,9 +101,10 @@ class Dispersion {
     factor_ = 1.0 + std::max(0.0, std::min(most, 2.0 * *std::max_element(certain_.begin(), certain_.end())));
   }
 
+  std::size_t ranges_;
   std::vector<double> sums_;              // of Pearson's statistics, times (n - 1) / n
   std::vector<Counter> degrees_, pairs_;  // of all of them
-  std::vector<double> seen_, certain_;    // by how much the mean is above that of independent rows, at each level
+  std::vector<double> seen_, certain_;  // by how much the mean is above that of independent rows, at each level, twice
   double factor_ = 1.0;
 };
 

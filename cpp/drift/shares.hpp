@@ -30,7 +30,9 @@ class Shares {
  public:
   static constexpr std::size_t most_cells = 16;
 
-  Shares(std::size_t cells, std::size_t per_level) : cells_(cells), per_level_(per_level), total_(cells) {
+  // The first cells may be ranges of numbers.
+  Shares(std::size_t cells, std::size_t per_level, std::size_t ranges = 0)
+      : dispersion(ranges), cells_(cells), per_level_(per_level), ranges_(ranges), total_(cells) {
     if (cells > most_cells) throw std::invalid_argument("a detector has 16 cells at most.");
   }
 
@@ -129,7 +131,7 @@ class Shares {
       if (nearest(first, false, level, one) && nearest(first, true, level, other))
         dispersion.compare(level, one, other);
     }
-    Shares older(cells_, 1);
+    Shares older(cells_, 1, ranges_);
     for (std::size_t i = 0; i < first; ++i) older.add(block(i), levels_[i]);
     dispersion.add(older.dispersion);
   }
@@ -183,7 +185,7 @@ class Shares {
     return n == 0 ? 0.0 : x * std::log(x);
   }
 
-  std::size_t cells_, per_level_;
+  std::size_t cells_, per_level_, ranges_;
   std::vector<Counter> counts_, levels_;  // oldest first
   std::vector<Counter> total_;
   mutable std::ptrdiff_t used_ = 0;  // for which `limit_` was computed

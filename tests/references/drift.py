@@ -19,6 +19,9 @@ these numbers, D that of the d, and N the number of pairs, of each level:
 
     seen = (S - D) / N,    certain = (S - D - 2 sqrt(a D) - 2 a) / N,    f = 1 + min(max seen, 2 max certain)
 
+Of a column, groups are compared again with the ranges of numbers that are equally far from the middle as one
+cell, and the greatest values are those of both.
+
 A chi-squared variable of D degrees exceeds D + 2 sqrt(a D) + 2 a with a probability of e^-a at most (Laurent
 and Massart 2000). If all that is seen is in one direction, the statistic is f times a chi-squared variable.
 """
@@ -43,11 +46,17 @@ MOST_PAIRS = 1024
 class Pairs:
     """Groups that follow each other, compared: how much more they differ than those of independent rows."""
 
-    def __init__(self):
+    def __init__(self, ranges):
+        self.ranges = ranges
         self.sums = {}  # of each level: S, D, N
 
     def compare(self, level, one, other):
         table = np.array([np.bincount(codes, minlength=16) for codes in (one, other)], dtype=float)
+        self.put((level, "all"), table)
+        if half := self.ranges // 2:
+            self.put((level, "folded"), table[:, :half] + table[:, half : self.ranges][:, ::-1])
+
+    def put(self, level, table):
         table = table[:, table.sum(0) > 0]
         d, n = table.shape[1] - 1, table.sum()
         if d < 1 or not table.sum(1).all():
@@ -74,10 +83,10 @@ class Pairs:
 class Groups:
     """The codes of rows, in groups that grow with age."""
 
-    def __init__(self, cells, per_level, pairs=None):
+    def __init__(self, cells, per_level, pairs):
         self.cells, self.per_level = cells, per_level
         self.groups = []  # (level, codes), oldest first
-        self.pairs = pairs or Pairs()
+        self.pairs = pairs
 
     def add(self, codes, level=0):
         self.groups.append((level, list(codes)))
@@ -114,7 +123,7 @@ class Groups:
             one, other = nearest(before[::-1], level), nearest(after, level)
             if one and other:
                 self.pairs.compare(level, one, other)
-        older = Groups(self.cells, 1)
+        older = Groups(self.cells, 1, Pairs(self.pairs.ranges))
         for level, codes in before:
             older.add(codes, level)
         self.pairs.add(older.pairs)
@@ -132,7 +141,7 @@ def nearest(groups, level):
 
 def compared(codes, cells, block):
     """All pairs of neighbours among codes, in blocks of so many."""
-    groups = Groups(cells, 1)
+    groups = Groups(cells, 1, Pairs(RANGES))
     for end in range(block, len(codes) + 1, block):
         groups.add(codes[end - block : end])
     return groups.pairs
@@ -145,7 +154,7 @@ def divergence(part, whole):
 
 def rates(codes, cells, block, per_level, level):
     """The changes of a stream of codes: (row, counts before, counts after)."""
-    groups, found = Groups(cells, per_level), []
+    groups, found = Groups(cells, per_level, Pairs(0)), []
     for end in range(block, len(codes) + 1, block):
         groups.add(codes[end - block : end])
         if (change := groups.changed(level)) is not None:
@@ -154,7 +163,7 @@ def rates(codes, cells, block, per_level, level):
     return found
 
 
-UNSEEN, MISSING, CELLS = 6, 7, 8
+RANGES, UNSEEN, MISSING, CELLS = 6, 6, 7, 8
 
 
 class NumberCells:
@@ -218,7 +227,7 @@ def gross(numbers, level):
 
 def column(values, block, per_level, level):
     """The changes of a column, whose first value is that of the first row; None is missing."""
-    found, groups, cells, first, seen = [], Groups(CELLS, per_level), None, [], set()
+    found, groups, cells, first, seen = [], Groups(CELLS, per_level, Pairs(RANGES)), None, [], set()
     numbers, part = [], []  # the numbers since the last change, the values of this block since then
     for row, value in enumerate(values, 1):
         part.append(value)
