@@ -151,7 +151,7 @@ KINDS: dict[str, dict[str, Draw]] = {
         "2 in runs, 0.999": held(0.999, code(2)),
         "5 in runs, 0.9": held(0.9, code(5)),
         "5 in runs, 0.99": held(0.99, code(5)),
-        "7, each 50 times": lambda rng, n: np.arange(n) // 50 % 7,
+        "7, each 50 times": lambda _, n: np.arange(n) // 50 % 7,
     },
 }
 

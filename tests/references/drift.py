@@ -12,18 +12,17 @@ that have a row, less one. Chernoff's bound says that a chi-squared variable of 
 probability e^-level.
 
 f is 1 for independent rows. Rows that depend on those before make blocks that differ more. Groups that
-follow each other are compared: whenever two of a level become one, and when a change is found, as then the
-groups before it are forgotten. For groups of n rows together, Pearson's statistic of the table of their
-counts, times (n - 1) / n, has a mean of d if every order of the rows is as probable. With S the sum of
-these numbers, D that of the d, and N the number of pairs, of each level:
+follow each other are compared: whenever two of a level become one, and when a change is found, as then
+the groups before it are forgotten. For groups of n rows together, Pearson's statistic of the table of
+their counts, times (n - 1) / n, has a mean of d if every order of the rows is as probable. With S the
+sum of these numbers, D that of the d, and N the number of pairs, of each level:
 
-    seen = (S - D) / N,    certain = (S - D - 2 sqrt(a D) - 2 a) / N,    f = 1 + min(max seen, 2 max certain)
+    seen = (S - D) / N,  certain = (S - D - 2 sqrt(a D) - 2 a) / N,  f = 1 + min(max seen, 2 max certain)
 
-Of a column, groups are compared again with the ranges of numbers that are equally far from the middle as one
-cell, and the greatest values are those of both.
-
-A chi-squared variable of D degrees exceeds D + 2 sqrt(a D) + 2 a with a probability of e^-a at most (Laurent
-and Massart 2000). If all that is seen is in one direction, the statistic is f times a chi-squared variable.
+Of a column, groups are compared again with the ranges of numbers that are equally far from the middle as
+one cell, and the greatest values are those of both. A chi-squared variable of D degrees exceeds
+D + 2 sqrt(a D) + 2 a with a probability of e^-a at most (Laurent and Massart 2000). If all that is seen
+is in one direction, the statistic is f times a chi-squared variable.
 """
 
 import math
