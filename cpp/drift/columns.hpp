@@ -175,19 +175,23 @@ class Column {
     open_[unseen] += texts_.size();
   }
 
-  // Counts the first values that count, and compares blocks of them.
+  // Counts the first values that count, and compares all blocks of them with the next one.
   template <class Value, class Count>
   void count_first(std::span<const Value> values, Counter block, Count count) {
-    Shares blocks(cells, 1, ranges);
-    std::vector<Counter> before(cells), more(cells);
+    std::vector<std::vector<Counter>> blocks;
+    std::vector<Counter> before(cells);
     for (std::size_t i = 0; i < values.size(); ++i) {
       count(values[i]);
       if ((i + 1) % block != 0) continue;
-      for (std::size_t c = 0; c < cells; ++c) more[c] = open_[c] - before[c];
+      blocks.push_back(open_);
+      for (std::size_t c = 0; c < cells; ++c) blocks.back()[c] -= before[c];
       before = open_;
-      blocks.add(more);
     }
-    shares_.dispersion.add(blocks.dispersion);
+    for (Counter level = 0; blocks.size() > 1; ++level, blocks.resize(blocks.size() / 2)) {
+      for (std::size_t i = 0; i + 1 < blocks.size(); ++i) shares_.dispersion.compare(level, blocks[i], blocks[i + 1]);
+      for (std::size_t i = 0; i < blocks.size() / 2; ++i)
+        for (std::size_t c = 0; c < cells; ++c) blocks[i][c] = blocks[2 * i][c] + blocks[2 * i + 1][c];
+    }
   }
 
   // The first half of the texts says which are frequent, the second half is counted.

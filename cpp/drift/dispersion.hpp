@@ -36,6 +36,7 @@ class Dispersion {
     for (std::size_t j = 0; j < other.sums_.size(); ++j) {
       reach(j);
       sums_[j] += other.sums_[j], degrees_[j] += other.degrees_[j], pairs_[j] += other.pairs_[j];
+      rank(j, other.largest_[j]), rank(j, other.second_[j]);
       judge(j);
     }
   }
@@ -47,6 +48,8 @@ class Dispersion {
     io.field("sums", sums_);
     io.field("degrees", degrees_);
     io.field("pairs", pairs_);
+    io.field("largest", largest_);
+    io.field("second", second_);
     if (!io.restoring() || !is_consistent()) return;
     seen_.clear(), certain_.clear();
     if (!sums_.empty()) reach(sums_.size() - 1);
@@ -55,10 +58,16 @@ class Dispersion {
 
   bool is_consistent() const {
     constexpr Counter most = Counter(1) << 53;
-    const auto bounded = [](Counter x) { return x < most; };
-    return sums_.size() <= most_levels && degrees_.size() == sums_.size() && pairs_.size() == sums_.size() &&
-           std::all_of(sums_.begin(), sums_.end(), [](double x) { return x >= 0.0 && std::isfinite(x); }) &&
-           std::all_of(degrees_.begin(), degrees_.end(), bounded) && std::all_of(pairs_.begin(), pairs_.end(), bounded);
+    const std::size_t levels = sums_.size();
+    const auto counts = [levels](const std::vector<Counter>& x) {
+      return x.size() == levels && std::all_of(x.begin(), x.end(), [](Counter each) { return each < most; });
+    };
+    const auto numbers = [levels](const std::vector<double>& x) {
+      return x.size() == levels &&
+             std::all_of(x.begin(), x.end(), [](double each) { return each >= 0.0 && std::isfinite(each); });
+    };
+    return levels <= most_levels && counts(degrees_) && counts(pairs_) && numbers(sums_) && numbers(largest_) &&
+           numbers(second_);
   }
 
  private:
@@ -78,25 +87,33 @@ class Dispersion {
     if (used < 2 || size == 0.0 || size == n) return;
     reach(level);
     if (pairs_[level] >= most_pairs) sums_[level] /= 2.0, degrees_[level] /= 2, pairs_[level] /= 2;
-    sums_[level] += (squares - size * size / n) * n * (n - 1.0) / (size * (n - size));
+    const double statistic = (squares - size * size / n) * n * (n - 1.0) / (size * (n - size));
+    sums_[level] += statistic;
+    rank(level, statistic);
     degrees_[level] += used - 1;
     ++pairs_[level];
     judge(level);
   }
 
+  void rank(std::size_t level, double statistic) {
+    second_[level] = std::max(second_[level], std::min(largest_[level], statistic));
+    largest_[level] = std::max(largest_[level], statistic);
+  }
+
   void reach(std::size_t level) {
     const std::size_t levels = std::max(sums_.size(), level + 1);
     sums_.resize(levels), degrees_.resize(levels), pairs_.resize(levels);
-    seen_.resize(levels), certain_.resize(levels);
+    largest_.resize(levels), second_.resize(levels), seen_.resize(levels), certain_.resize(levels);
   }
 
   // A chi-squared variable of d degrees exceeds d + 2 sqrt(a d) + 2 a with a probability of e^-a at most (Laurent and
-  // Massart 2000).
+  // Massart 2000). Nothing is certain because of one pair: the largest statistic counts as twice the second at most.
   void judge(std::size_t level) {
     if (pairs_[level] == 0) return;
     const auto d = static_cast<double>(degrees_[level]), n = static_cast<double>(pairs_[level]);
+    const double beyond = std::max(0.0, largest_[level] - 2.0 * second_[level]);
     seen_[level] = (sums_[level] - d) / n;
-    certain_[level] = seen_[level] - 2.0 * (std::sqrt(certain * d) + certain) / n;
+    certain_[level] = seen_[level] - (beyond + 2.0 * (std::sqrt(certain * d) + certain)) / n;
     const double most = *std::max_element(seen_.begin(), seen_.end());
     factor_ = 1.0 + std::max(0.0, std::min(most, 2.0 * *std::max_element(certain_.begin(), certain_.end())));
   }
@@ -104,6 +121,7 @@ class Dispersion {
   std::size_t ranges_;
   std::vector<double> sums_;              // of Pearson's statistics, times (n - 1) / n
   std::vector<Counter> degrees_, pairs_;  // of all of them
+  std::vector<double> largest_, second_;  // two of them
   std::vector<double> seen_, certain_;  // by how much the mean is above that of independent rows, at each level, twice
   double factor_ = 1.0;
 };

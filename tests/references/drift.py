@@ -17,7 +17,10 @@ the groups before it are forgotten. For groups of n rows together, Pearson's sta
 their counts, times (n - 1) / n, has a mean of d if every order of the rows is as probable. With S the
 sum of these numbers, D that of the d, and N the number of pairs, of each level:
 
-    seen = (S - D) / N,  certain = (S - D - 2 sqrt(a D) - 2 a) / N,  f = 1 + min(max seen, 2 max certain)
+    seen = (S - D) / N,  certain = (S' - D - 2 sqrt(a D) - 2 a) / N,  f = 1 + min(max seen, 2 max certain)
+
+but not below 1. In S' the largest number counts as twice the second at most, so that nothing is certain
+because of one pair: a single change, or what a model learns first.
 
 Of a column, groups are compared again with the ranges of numbers that are equally far from the middle as
 one cell, and the greatest values are those of both. A chi-squared variable of D degrees exceeds
@@ -25,6 +28,7 @@ D + 2 sqrt(a D) + 2 a with a probability of e^-a at most (Laurent and Massart 20
 is in one direction, the statistic is f times a chi-squared variable.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -62,21 +66,26 @@ class Pairs:
             return
         expected = np.outer(table.sum(1), table.sum(0)) / n
         pearson = ((table - expected) ** 2 / expected).sum()
-        S, D, N = self.sums.get(level, (0.0, 0, 0))
+        S, D, N, largest = self.sums.get(level, (0.0, 0, 0, []))
         if N >= MOST_PAIRS:  # old ones are forgotten
             S, D, N = S / 2, D // 2, N // 2
-        self.sums[level] = S + pearson * (n - 1) / n, D + d, N + 1
+        statistic = pearson * (n - 1) / n
+        self.sums[level] = S + statistic, D + d, N + 1, sorted([*largest, statistic])[-2:]
 
     def add(self, other):
         """Add those of other rows."""
-        for level, more in other.sums.items():
-            mine = self.sums.get(level, (0.0, 0, 0))
-            self.sums[level] = tuple(a + b for a, b in zip(mine, more, strict=True))
+        for level, (S, D, N, largest) in other.sums.items():
+            mine = self.sums.get(level, (0.0, 0, 0, []))
+            self.sums[level] = mine[0] + S, mine[1] + D, mine[2] + N, sorted(mine[3] + largest)[-2:]
 
     def factor(self):
-        seen = [(S - D) / N for S, D, N in self.sums.values()]
-        certain = [(S - D - 2 * math.sqrt(CERTAIN * D) - 2 * CERTAIN) / N for S, D, N in self.sums.values()]
-        return 1 + max(0.0, min(max(seen), 2 * max(certain))) if seen else 1.0
+        seen, certain = [0.0], [0.0]
+        for S, D, N, largest in self.sums.values():
+            second, first = [0.0, *largest][-2:]
+            beyond = max(0.0, first - 2 * second)
+            seen.append((S - D) / N)
+            certain.append((S - beyond - D - 2 * math.sqrt(CERTAIN * D) - 2 * CERTAIN) / N)
+        return 1 + min(max(seen), 2 * max(certain))
 
 
 class Groups:
@@ -138,12 +147,17 @@ def nearest(groups, level):
     return rows if size == 2**level else None
 
 
-def compared(codes, cells, block):
-    """All pairs of neighbours among codes, in blocks of so many."""
-    groups = Groups(cells, 1, Pairs(RANGES))
-    for end in range(block, len(codes) + 1, block):
-        groups.add(codes[end - block : end])
-    return groups.pairs
+def compared(codes, block):
+    """All pairs of neighbours among codes: blocks of so many, of twice as many, and so on."""
+    pairs = Pairs(RANGES)
+    blocks = [codes[end - block : end] for end in range(block, len(codes) + 1, block)]
+    level = 0
+    while len(blocks) > 1:
+        for one, other in itertools.pairwise(blocks):
+            pairs.compare(level, one, other)
+        blocks = [a + b for a, b in zip(blocks[::2], blocks[1::2], strict=False)]
+        level += 1
+    return pairs
 
 
 def divergence(part, whole):
@@ -268,7 +282,7 @@ def column(values, block, per_level, level):
             cells, rest = NumberCells([value for value in there if not isinstance(value, str)]), there
         codes = [cells.of(value) for value in rest]
         own = [code for code in codes if code != UNSEEN] if isinstance(cells, NumberCells) else codes
-        groups.pairs.add(compared(own, CELLS, block))
+        groups.pairs.add(compared(own, block))
         groups.add(
             codes + [MISSING] * missing,
             (len(first) // block).bit_length() - 1,

@@ -222,7 +222,7 @@ def test_older_states_are_taken():
     expected = _core.Columns(50, 3, 8.0, 512).tell_records(rows)
     for without_far in (False, True):
         again = _core.Columns(50, 3, 8.0, 512)
-        kept = counters[: -3 * columns]
+        kept = counters[: -5 * columns]
         if without_far:
             numbers, kept = numbers[: -10 * columns], kept[: -2 * columns]
         again.restore(detector.names, numbers, kept)
@@ -230,7 +230,7 @@ def test_older_states_are_taken():
         assert [(c.row, c.column) for c in found] == [(c.row, c.column) for c in expected] != []
     numbers, counters = rates.state()
     again = _core.Rates(4, 8, 4, 6.0)
-    again.restore(numbers, counters[:-3])
+    again.restore(numbers, counters[:-5])
     assert len(again.tell(codes_of(1, 4))) > 0
 
 
