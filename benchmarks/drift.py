@@ -122,11 +122,11 @@ KSWIN_RUNS = 2
 GRIDS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "ADWIN": (
         lambda delta: drift.ADWIN(delta=delta),
-        [2e-3, 5e-4, 1e-4, 2e-5, 4e-6, 1e-6, 1e-7, 1e-8, 1e-9],
+        np.logspace(-0.25, -9, 36).tolist(),
     ),
     "Page-Hinkley": (
         lambda h: drift.PageHinkley(threshold=h, mode="up"),
-        [25, 50, 100, 200, 400, 800, 1600],
+        np.geomspace(10, 3000, 34).tolist(),
     ),
 }
 
@@ -190,7 +190,7 @@ def chosen(name: str, of: str, runs: int) -> tuple[Any, Any, float]:
         run = theirs(partial(by_setting, setting), of)
         if (found := false_alarms(run, of, runs)) <= 1.0:
             break
-    return run, setting, found
+    return run, f"{setting:.2g}", found
 
 
 def main() -> None:
