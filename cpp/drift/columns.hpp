@@ -67,7 +67,7 @@ class Column {
     for (std::size_t c = 0; c < cells; ++c) before[c] += open_[c] - std::min(after[c], before[c] + open_[c]);
     std::fill(open_.begin(), open_.end(), Counter(0));
     late_ = over;
-    return changed(Split{0.0, 0, std::move(before), std::move(after)});
+    return changed(Split{0, std::move(before), std::move(after)});
   }
 
   // The end of a block of so many rows. After a change the cells are made anew.

@@ -19,7 +19,6 @@ namespace budgetron::drift {
 
 // A split of the rows: how often each cell came before it, and after it.
 struct Split {
-  double ratio = 0.0;      // logarithm of the likelihood with two shares for each cell, over that with one
   std::size_t blocks = 0;  // kept after it
   std::vector<Counter> before, after;
 };
@@ -30,9 +29,14 @@ class Shares {
  public:
   static constexpr std::size_t most_cells = 16;
 
-  // The first cells may be ranges of numbers.
-  Shares(std::size_t cells, std::size_t per_level, std::size_t ranges = 0)
-      : dispersion(ranges), cells_(cells), per_level_(per_level), ranges_(ranges), total_(cells) {
+  // The first cells may be ranges of numbers. The limit falls with the blocks after a split, up to `growing` blocks.
+  Shares(std::size_t cells, std::size_t per_level, std::size_t ranges = 0, Counter growing = 1)
+      : dispersion(ranges),
+        cells_(cells),
+        per_level_(per_level),
+        ranges_(ranges),
+        growing_(std::clamp<Counter>(growing, 1, most_growing)),
+        total_(cells) {
     if (cells > most_cells) throw std::invalid_argument("a detector has 16 cells at most.");
   }
 
@@ -44,14 +48,16 @@ class Shares {
     while (merged(level)) ++level;
   }
 
-  // The most likely split, if its ratio is above the limit of that level.
+  // The most likely split, if its ratio is above the limit of that level. Of the splits with few rows after them many
+  // are independent, so the limit falls by the logarithm of the blocks after a split.
   std::optional<Split> changed(double level) {
-    const double limit = limit_of(level) * dispersion.factor();
+    const double factor = dispersion.factor(), limit = limit_of(level) * factor;
     if (levels_.size() < 2 || limit == 0.0) return std::nullopt;
     std::array<double, most_cells> inverse{}, after{};
     for (std::size_t c = 0; c < cells_; ++c) inverse[c] = total_[c] == 0 ? 0.0 : 1.0 / static_cast<double>(total_[c]);
     const double n = static_cast<double>(sum(total_));
     std::size_t blocks = 0;
+    Counter after_it = 0;
     double most = limit, size = 0.0;
     for (std::size_t i = levels_.size() - 1; i > 0; --i) {
       double squares = 0.0;
@@ -61,16 +67,18 @@ class Shares {
         after[c] += more;
         squares += after[c] * after[c] * inverse[c];
       }
+      after_it = std::min(after_it + (Counter(1) << std::min<Counter>(levels_[i], 32)), growing_);
+      const double bonus = factor * log_of(after_it);
       // Pearson's statistic, which is never below the likelihood ratio, and is computed sooner.
-      if ((squares - size * size / n) * n * n / (size * (n - size)) < most * (1.0 - 1e-6)) continue;
-      const double ratio = likelihood_ratio(counts_from(i));
+      if ((squares - size * size / n) * n * n / (size * (n - size)) < (most - bonus) * (1.0 - 1e-6)) continue;
+      const double ratio = likelihood_ratio(counts_from(i)) + bonus;
       if (ratio > most) most = ratio, blocks = levels_.size() - i;
     }
     if (blocks == 0) return std::nullopt;
     compare(levels_.size() - blocks);
     std::vector<Counter> before = total_, newest = counts_from(levels_.size() - blocks);
     for (std::size_t c = 0; c < cells_; ++c) before[c] -= newest[c];
-    return Split{most, blocks, std::move(before), std::move(newest)};
+    return Split{blocks, std::move(before), std::move(newest)};
   }
 
   // Forgets all but the newest blocks.
@@ -100,7 +108,17 @@ class Shares {
   }
 
  private:
+  static constexpr Counter most_growing = 64;
   static constexpr Counter straddling = 4;  // levels of the blocks that are compared on both sides of a change
+
+  static double log_of(Counter blocks) {
+    static const std::array<double, most_growing + 1> logs = [] {
+      std::array<double, most_growing + 1> found{};
+      for (Counter k = 1; k <= most_growing; ++k) found[k] = std::log(static_cast<double>(k));
+      return found;
+    }();
+    return logs[blocks];
+  }
 
   static Counter sum(std::span<const Counter> counts) {
     Counter all = 0;
@@ -186,6 +204,7 @@ class Shares {
   }
 
   std::size_t cells_, per_level_, ranges_;
+  Counter growing_;
   std::vector<Counter> counts_, levels_;  // oldest first
   std::vector<Counter> total_;
   mutable std::ptrdiff_t used_ = 0;  // for which `limit_` was computed

@@ -175,7 +175,8 @@ void bind_drift(nb::module_& m) {
       .def_ro("middle", &Change::middle)
       .def_ro("above", &Change::above);
   nb::class_<Rates>(m, "Rates")
-      .def(nb::init<std::size_t, std::size_t, std::size_t, double>(), "cells"_a, "block"_a, "per_level"_a, "level"_a)
+      .def(nb::init<std::size_t, std::size_t, std::size_t, double, Counter>(), "cells"_a, "block"_a, "per_level"_a,
+           "level"_a, "growing"_a = 1)
       .def("tell", &tell_codes, "codes"_a.noconvert())
       .def("state", &packed<Rates>, nb::sig("def state(self) -> tuple[object, object]"))
       .def(

@@ -7,9 +7,10 @@ rows, the ratio is
 
     sum over cells of  n1 KL(cell before | cell of all) + n2 KL(cell after | cell of all)
 
-and it is a change if it is above f h with  level = h - d/2 - d/2 log(h / (d/2)),  d the number of cells
-that have a row, less one. Chernoff's bound says that a chi-squared variable of d degrees exceeds 2h with
-probability e^-level.
+and it is a change if it is above f (h - log(min(k, g))) with  level = h - d/2 - d/2 log(h / (d/2)),  d
+the number of cells that have a row, less one, and k the number of blocks after the split: of splits with
+few rows after them, many are independent of each other. g is 1 where small changes may wait. Chernoff's
+bound says that a chi-squared variable of d degrees exceeds 2h with probability e^-level.
 
 f is 1 for independent rows. Rows that depend on those before make blocks that differ more. Groups that
 follow each other are compared: whenever two of a level become one, and when a change is found, as then
@@ -91,7 +92,8 @@ class Pairs:
 class Groups:
     """The codes of rows, in groups that grow with age."""
 
-    def __init__(self, cells, per_level, pairs):
+    def __init__(self, cells, per_level, pairs, growing=1):
+        self.growing = growing
         self.cells, self.per_level = cells, per_level
         self.groups = []  # (level, codes), oldest first
         self.pairs = pairs
@@ -114,10 +116,13 @@ class Groups:
         d = np.count_nonzero(counts) - 1
         if d < 1:
             return None
-        best = (self.pairs.factor() * limit(level, d), None)
+        factor, size = self.pairs.factor(), 0
+        best = (factor * limit(level, d), None)
         for first in range(len(self.groups) - 1, 0, -1):
             after = np.bincount([c for _, g in self.groups[first:] for c in g], minlength=self.cells)
+            size += 2 ** self.groups[first][0]
             ratio = divergence(counts - after, counts) + divergence(after, counts)
+            ratio += factor * math.log(min(size, self.growing))
             if ratio > best[0]:
                 best = (ratio, (len(self.groups) - first, (counts - after).tolist(), after.tolist()))
         if best[1] is not None:
@@ -165,9 +170,9 @@ def divergence(part, whole):
     return sum(a * math.log(a / n / (t / all_rows)) for a, t in zip(part, whole, strict=True) if a)
 
 
-def rates(codes, cells, block, per_level, level):
+def rates(codes, cells, block, per_level, level, growing=1):
     """The changes of a stream of codes: (row, counts before, counts after)."""
-    groups, found = Groups(cells, per_level, Pairs(0)), []
+    groups, found = Groups(cells, per_level, Pairs(0), growing), []
     for end in range(block, len(codes) + 1, block):
         groups.add(codes[end - block : end])
         if (change := groups.changed(level)) is not None:

@@ -23,13 +23,13 @@ def codes_of(seed, cells):
 
 
 @each("cells", [2, 3, 16])
-@each("block, per_level", [(8, 4), (32, 3), (1, 1)])
-def test_rates_are_their_definition(cells, block, per_level):
+@each("block, per_level, growing", [(8, 4, 1), (8, 4, 64), (32, 3, 4), (1, 1, 1)])
+def test_rates_are_their_definition(cells, block, per_level, growing):
     for seed in range(3):
         codes = codes_of(seed, cells)[: 600 if block == 1 else None]
-        expected = drift.rates(codes.tolist(), cells, block, per_level, 6.0)
+        expected = drift.rates(codes.tolist(), cells, block, per_level, 6.0, growing)
         assert expected or block == 1
-        assert found(_core.Rates(cells, block, per_level, 6.0).tell(codes)) == expected
+        assert found(_core.Rates(cells, block, per_level, 6.0, growing).tell(codes)) == expected
 
 
 @each("stay", [0.5, 0.9, 0.99])
@@ -37,8 +37,8 @@ def test_rates_of_rows_in_runs_are_their_definition(stay):
     changes = 0
     for seed in range(4):
         codes = in_runs(seed, stay, 3000) + (np.arange(3000) > 2000)
-        expected = drift.rates(codes.tolist(), 4, 8, 4, 6.0)
-        assert found(_core.Rates(4, 8, 4, 6.0).tell(codes)) == expected
+        expected = drift.rates(codes.tolist(), 4, 8, 4, 9.0, 64)
+        assert found(_core.Rates(4, 8, 4, 9.0, 64).tell(codes)) == expected
         changes += len(expected)
     assert changes > 1
 
