@@ -100,10 +100,8 @@ class Column {
     io.field("seen", seen_);
     io.field("open", open_);
     shares_.fields(io);
+    gross_.fields(io);
   }
-
-  void gross_fields(Fields& io) { gross_.fields(io); }
-  void later_fields(Fields& io) { shares_.dispersion.fields(io); }
 
   bool is_consistent() const {
     const bool first = numbers_.size() + texts_.size() <= most_first && first_rows_ <= most_first;
@@ -284,14 +282,6 @@ class Columns {
   void fields(Fields& io) {
     io.field("rows", rows_);
     for (Column& column : columns_) column.fields(io);
-  }
-
-  // States that were saved before there were these end without them.
-  void gross_fields(Fields& io) {
-    for (Column& column : columns_) column.gross_fields(io);
-  }
-  void later_fields(Fields& io) {
-    for (Column& column : columns_) column.later_fields(io);
   }
 
   bool is_consistent() const {

@@ -44,9 +44,6 @@ class Rates {
     shares_.fields(io);
   }
 
-  // States that were saved before there were these end without them.
-  void later_fields(Fields& io) { shares_.dispersion.fields(io); }
-
   bool is_consistent(std::size_t cells) const {
     Counter open = 0;
     for (const Counter x : open_) open += std::min<Counter>(x, block_);

@@ -96,6 +96,7 @@ class Shares {
   void fields(Fields& io) {
     io.field("counts", counts_);
     io.field("levels", levels_);
+    dispersion.fields(io);
     if (io.restoring() && counts_.size() == levels_.size() * cells_) count_total();
   }
 

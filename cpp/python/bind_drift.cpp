@@ -137,8 +137,6 @@ template <class Detector>
 nb::tuple packed(Detector& detector) {
   Pack io;
   detector.fields(io);
-  if constexpr (std::is_same_v<Detector, Columns>) detector.gross_fields(io);
-  detector.later_fields(io);
   const std::size_t numbers = io.packed.numbers.size(), counters = io.packed.counters.size();
   return nb::make_tuple(array(std::move(io.packed.numbers), {numbers}),
                         array(std::move(io.packed.counters), {counters}));
@@ -148,9 +146,6 @@ template <class Detector>
 bool unpacked(Detector& detector, const Array1<double>& numbers, const Array1<Counter>& counters) {
   Unpack io({{numbers.data(), numbers.data() + numbers.size()}, {counters.data(), counters.data() + counters.size()}});
   detector.fields(io);
-  if constexpr (std::is_same_v<Detector, Columns>)
-    if (!io.whole()) detector.gross_fields(io);
-  if (!io.whole()) detector.later_fields(io);
   return io.whole();
 }
 

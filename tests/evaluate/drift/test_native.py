@@ -213,27 +213,6 @@ def test_memory_does_not_grow_with_the_rows():
     assert sizes[-1] - sizes[0] < 4 * 600
 
 
-def test_older_states_are_taken():
-    """Those without the dispersion of blocks, and those without far values as well."""
-    rows = columns_of(1)[1]
-    detector, rates = _core.Columns(50, 3, 8.0, 512), _core.Rates(4, 8, 4, 6.0)
-    detector.tell_records(rows[:49])
-    (numbers, counters), columns = detector.state(), len(detector.names)
-    expected = _core.Columns(50, 3, 8.0, 512).tell_records(rows)
-    for without_far in (False, True):
-        again = _core.Columns(50, 3, 8.0, 512)
-        kept = counters[: -5 * columns]
-        if without_far:
-            numbers, kept = numbers[: -10 * columns], kept[: -2 * columns]
-        again.restore(detector.names, numbers, kept)
-        found = again.tell_records(rows[49:])
-        assert [(c.row, c.column) for c in found] == [(c.row, c.column) for c in expected] != []
-    numbers, counters = rates.state()
-    again = _core.Rates(4, 8, 4, 6.0)
-    again.restore(numbers, counters[:-5])
-    assert len(again.tell(codes_of(1, 4))) > 0
-
-
 def test_a_damaged_state_is_refused():
     detector = _core.Columns(50, 3, 8.0, 512)
     detector.tell_records(columns_of(1)[1])
