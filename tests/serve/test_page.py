@@ -277,6 +277,7 @@ def test_a_model_is_kept_changed_and_turned_back_after_a_confirmation(tmp_path, 
         closed(driver)
         shows(driver, "#notices", "Rolled back to row 300, 200 rows learned again")
         shows(driver, "#kept", "500.*before a change")
+        picture(driver, "snapshots")
         press(driver, "#freeze")
         closed(driver)
         assert server.http.post("/v1/learn", json=rows(1)).status_code == 409
@@ -372,6 +373,7 @@ def test_a_challenger_is_added_compared_and_promoted(tmp_path, page):
         press(driver, "#alias")
         closed(driver)
         shows(driver, "#cards [aria-current]", "better.*champion")
+        picture(driver, "challengers")
         assert server.http.get("/v1/aliases").json() == {"aliases": {"champion": "better"}}
         press(driver, "#reset")  # it concerns all that learn together
         shows(driver, "#ask-problem", r"default.*\.$")
@@ -400,6 +402,7 @@ def test_the_page_goes_on_after_the_service_was_killed(tmp_path, page):
         until(lambda driver: rows_learned(driver) == 1200, driver, "the curves do not go on")
         # From 500 to 1200: the rows before are still there. The curves are drawn after the numbers.
         until(lambda driver: painted(driver, "error") > 100, driver, "the curves are too short")
+        picture(driver, "restarted")
         assert complaints(driver, network=True) == []
 
 
