@@ -55,6 +55,16 @@ def test_codes_stay_texts():
     assert not np.array_equal(x, encoding.encode_one({"c": "007"}, grow=False))
 
 
+@each("cut", [90, 95, 99, 100, 119])
+def test_numbers_that_decide_a_category_may_come_alone(cut):
+    rows = [{"c": "xy"[i % 2]} for i in range(90)] + [{"c": 5}] * 30
+    whole, parts = Encoder().build(), Encoder().build()
+    X, _ = whole.encode(from_dicts(rows))
+    found = [parts.encode(from_dicts(part))[0] for part in (rows[:90], rows[90:cut], rows[cut:]) if part]
+    assert parts.state() == whole.state()
+    np.testing.assert_array_equal(found[-1], X[cut:])
+
+
 def test_a_running_number_is_left_out():
     encoding = encoded(range(1, 2001))
     assert encoding.lines() == ["c: identifier (left out), the same step each time"]

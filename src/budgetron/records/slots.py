@@ -308,8 +308,8 @@ class Slots:
             return int(i if rows is None else rows[i])
 
         if column.numbers is not None and column.dates is not None:
-            dates = np.flatnonzero(column.dates)
-            places = dates if rows is None else rows[dates]
+            dates = slice(None) if column.dates.all() else np.flatnonzero(column.dates)
+            places = (np.arange(len(column.dates)) if rows is None else rows)[dates]
             yield from self._new_times(known, column.numbers[dates], places, read.row)
         if column.numbers is not None and known.number is None:
             there = ~np.isnan(column.numbers)

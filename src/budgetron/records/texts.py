@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+MOST = 1 << 14  # texts that are remembered
+SHORT = 64  # characters of such a text
 BLANKS = " \t\n\v\f\r"
 MISSING = frozenset({
     "", "nan", "+nan", "-nan", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "null", "none", "nil", "-", "--",
@@ -33,14 +35,18 @@ Meaning = float | tuple[float] | str | None
 
 def meaning(text: str) -> Meaning:
     """The number, the date as ``(seconds,)``, the text without blanks around it, or None if missing."""
-    return _of_short(text) if len(text) <= 64 else _of_any(text)
+    return _of_short(text) if len(text) <= SHORT else _of_any(text)
 
 
-def meanings(texts: Sequence[str]) -> list[Meaning]:
-    """The meanings of texts."""
-    if max(map(len, texts), default=0) <= 64:
-        return list(map(_of_short, texts))
-    return list(map(meaning, texts))
+def meanings(texts: Sequence[str]) -> Sequence[Meaning]:
+    """The meanings of texts: the texts themselves, if each is one of a category that was read before."""
+    if _plain.issuperset(texts):
+        return texts
+    is_short = max(map(len, texts), default=0) <= SHORT
+    read = list(map(_of_short if is_short else meaning, texts))
+    if len(_plain) + len(texts) <= MOST and is_short and read == texts:
+        _plain.update(texts)
+    return read
 
 
 def has_leading_zero(text: str, number: float) -> bool:
@@ -66,7 +72,8 @@ def _of_any(text: str) -> Meaning:
     return text if truth is None else truth
 
 
-_of_short = lru_cache(maxsize=1 << 14)(_of_any)  # the texts of a category come in every block
+_of_short = lru_cache(maxsize=MOST)(_of_any)  # the texts of a category come in every block
+_plain = set[str]()  # short texts that mean themselves
 
 
 def _moment(date: re.Match[str]) -> float | None:

@@ -5,7 +5,6 @@ comma is that of decimals (1,234), and whether the day or the month comes first 
 """
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from budgetron.records.texts import has_leading_zero, moment
@@ -50,7 +49,6 @@ TRUTH = {"true": 1.0, "yes": 1.0, "ja": 1.0, "oui": 1.0, "si": 1.0, "sí": 1.0, 
          "false": 0.0, "no": 0.0, "nein": 0.0, "non": 0.0, "off": 0.0}  # fmt: skip
 
 
-@lru_cache(maxsize=1 << 14)
 def amount(text: str, comma: bool) -> Amount | None:
     """The number that a text is; ``comma`` says that a lone comma is that of decimals."""
     if len(text) > LONGEST or not (match := _AMOUNT.fullmatch(text)):
@@ -130,7 +128,6 @@ class Date(NamedTuple):
         return None
 
 
-@lru_cache(maxsize=1 << 14)
 def date(text: str) -> Date | None:
     """The date that a text is, in both orders; None if it is none."""
     if len(text) > LONGEST:
