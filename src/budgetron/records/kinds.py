@@ -368,7 +368,8 @@ class Kind:
             return facts.number
         if facts.date is not None:
             seconds = facts.date.in_order(self.order)
-            return None if seconds is None else (seconds,)
+            is_late = self.first is None and not self.open and self.kind != "date"  # only typed ones count
+            return None if seconds is None or is_late else (seconds,)
         if self.given or (self.open and not self._is_shown(facts)):
             return None
         return text
@@ -399,7 +400,7 @@ class Kind:
                 end = i
                 break
             is_open = self.open
-            if learned[i]:
+            if learned[i] and (is_open or self.changes(value, limits)):
                 self.note(value, limits)
             if is_open and not self.open:
                 decided = i if rows is None else int(rows[i])

@@ -1,8 +1,9 @@
 """What a text means by itself, wherever it comes from: a CSV file, a frame, a dict, JSON.
 
-A text is a number, true or false (1 or 0), an ISO date, or missing: blank, or a word that stands for no
-value. Anything else stays a text; what that means depends on its column (`kinds`). Blanks around it do not
-count. A number with leading zeros, such as 01234, stays a text.
+A text is a number, true or false (1 or 0), an ISO date, a time of day (its seconds, as those of a
+`datetime.time`), or missing: blank, or a word that stands for no value. Anything else stays a text; what
+that means depends on its column (`kinds`). Blanks around it do not count. A number with leading zeros, such
+as 01234, stays a text.
 """
 
 import datetime as dt
@@ -27,6 +28,7 @@ DATE = re.compile(
     r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:(Z)|([+-])(\d\d):?(\d\d)?)?)?",
     re.ASCII,
 )
+TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?", re.ASCII)
 _TRUTH = {"true": 1.0, "false": 0.0}
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -68,6 +70,8 @@ def _of_any(text: str) -> Meaning:
         return None
     if (date := DATE.fullmatch(text)) and (seconds := _moment(date)) is not None:
         return (seconds,)
+    if (time := TIME.fullmatch(text)) and (since_midnight := seconds_of_day(*time.groups())) is not None:
+        return since_midnight
     truth = _TRUTH.get(small)
     return text if truth is None else truth
 
@@ -86,6 +90,14 @@ def _moment(date: re.Match[str]) -> float | None:
     if seconds is None:
         return None
     return seconds - (-offset if sign == "-" else offset) + int((fraction or "").ljust(9, "0")) / 1e9
+
+
+def seconds_of_day(hour: str, minute: str, second: str | None, fraction: str | None) -> float | None:
+    """The seconds since midnight; None if there is no such time."""
+    parts = int(hour), int(minute), int(second or 0)
+    if parts[0] > 23 or parts[1] > 59 or parts[2] > 59:
+        return None
+    return parts[0] * 3600 + parts[1] * 60 + parts[2] + int((fraction or "").ljust(9, "0")) / 1e9
 
 
 def moment(
