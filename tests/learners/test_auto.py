@@ -7,6 +7,7 @@ from budgetron import (
     Averaged,
     DivergedError,
     Gaussian,
+    Neighbours,
     OnlineClassifier,
     OnlineRegressor,
     Standardised,
@@ -27,6 +28,24 @@ def test_every_size_works(size, task):
     assert np.isfinite(members.scores(model, X)).all()
     assert len(model.expert_weights_) == 12
     assert len(members.estimator(task, auto(size, drift=False)).fit(X, y).expert_weights_) == 7
+
+
+@each("task", members.TASKS)
+def test_wide_maps_learn_beside_the_others(task, tmp_path):
+    X, y = members.data(task, 120)
+    model = members.estimator(task, auto(4, wide=6)).fit(X[:60], y[:60])
+    assert len(model.expert_weights_) == 12 + 7 + 1
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model").partial_fit(X[60:], y[60:])
+    np.testing.assert_array_equal(
+        members.scores(model.partial_fit(X[60:], y[60:]), X), members.scores(again, X)
+    )
+
+
+@each("columns, rows", [(3, 65536), (22, 11915), (1000, 1000)])
+def test_beside_wide_maps_neighbours_look_further_back(columns, rows):
+    experts = auto(50, wide=6).composition(columns).learner.learner.learners
+    assert [expert.window for expert in experts if isinstance(expert, Neighbours)] == [rows, rows]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from budgetron.parts.vector_rules import Kalman
 
 KERNELS = 200  # the size from which on the kernel machine does not grow
 LOCAL = 50  # the size from which on cells and neighbours do not grow
+REMEMBERED = 2**18  # numbers in the window of neighbours beside wide maps
 
 
 @dataclass
@@ -70,7 +71,8 @@ class Auto(Learner):
     wide : int
         The number of components of each of two wide maps of narrow Fourier features, on which three step
         sizes learn side by side; 0 for none. Two filters join them: one on ``size`` narrow features, and
-        one that forgets slowly. For long streams: with ``device="cuda"`` 32768 costs little.
+        one that forgets slowly. Neighbours then look further back: over 262,144 / columns rows, from 1,000
+        to 65,536. For long streams: with ``device="cuda"`` 32768 costs little.
 
     Departs from the paper
     ----------------------
@@ -119,6 +121,7 @@ class Auto(Learner):
         wide = check.natural(self, "wide", self.wide)
         if wide:
             steady += self._wide(size)
+            window = max(window, min(REMEMBERED // n_features, 2**16))
         if not check.instance(self, "drift", self.drift, bool):
             dated = Stacked(*_dated(size)[:4], drift=0.0)
             return Standardised(Dated(Stacked(*steady, drift=0.0), dated))

@@ -293,7 +293,7 @@ class Card(Arrays):
     def walk_rules(self, y: Any, weights: Any, first_row: Any, rows: int) -> None:
         kernel, blocks, shared, inside = self._rule_walk
         arguments = self._rule_table, y, weights, first_row, np.int32(rows), inside
-        kernel((blocks,), (ROWS,), arguments, shared_mem=shared)
+        kernel((blocks,), (32 + ROWS,), arguments, shared_mem=shared)
 
     def finish(self) -> None:
         self._stream.synchronize()

@@ -27,7 +27,7 @@ from budgetron._util.rows import Compressed, is_sparse, views, whole
 from budgetron._util.threads import Turns
 from budgetron.learners.cuda.arrays import MOST_OUTPUTS, SUPER, Arrays
 from budgetron.learners.cuda.card import Card
-from budgetron.learners.cuda.experts import Program, expert_of, needed_bytes
+from budgetron.learners.cuda.experts import Drawn, Maps, Program, expert_of, needed_bytes
 from budgetron.learners.cuda.questions import LOSSES, RULES
 from budgetron.learners.learner import Floats, Learner
 from budgetron.learners.mapped import Mapped
@@ -156,7 +156,7 @@ class CardEngine:
         self._start(*_put_outside(learner, twin))
 
     def _start(self, twin: Any, members: list[tuple[Any, Any]]) -> None:
-        self.twin, self.members = twin, members
+        self.twin, self.members, self._read = twin, members, Maps()
         self._lock = Turns()
         self._pool = ThreadPoolExecutor(1)
         self._ahead = deque[Ahead]()  # what the card has learned, and the twin has not
@@ -479,9 +479,13 @@ class CardEngine:
         if self._program is None:
             with self.arrays.use():
                 experts = [
-                    expert_of(self.arrays, *member, self.task, self.n_features) for member in self.members
+                    expert_of(
+                        self.arrays, learner, handle, self._drawn(learner, handle.inner.map), self.task
+                    )
+                    for learner, handle in self.members
                 ]
                 program = Program(self.arrays, experts, self.n_features)
+            self._read.forget()
             if isinstance(self.learner, Scaled):
                 aside = _core.Aside(self.n_features)
                 scaler: Any = self.learner.around(aside, self.task, self.n_features)
@@ -511,6 +515,9 @@ class CardEngine:
         self._freshen()
         self._program = self._scaler = None
         return self.twin
+
+    def _drawn(self, learner: Mapped, native: Any) -> Drawn:
+        return self._read.drawn(learner, native, self.n_features)
 
     def _maps(self) -> list[Hashable]:
         """Equal for learners that share a map. It must not be drawn, since it may be too large."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial
 from hashlib import blake2b
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +28,48 @@ and 32 of recorded blocks; for each kind of walk 32 MiB for a handle, and 32 tha
 State = dict[str, npt.NDArray[Any]]
 
 
+class Drawn(NamedTuple):
+    """What a map computes, and a digest that is equal if the features are the same numbers."""
+
+    features: pieces.Features
+    digest: bytes
+
+
+class Maps:
+    """Native maps, each read once. One that is drawn when it is needed is drawn now."""
+
+    def __init__(self) -> None:
+        self._known = dict[
+            int, tuple[Any, Drawn]
+        ]()  # by the id of the map, which is kept, so that it stays its own
+
+    def drawn(self, learner: Mapped, native: Any, n_features: int) -> Drawn:
+        """What the map of a learner computes."""
+        if id(native) not in self._known:
+            assert isinstance(learner.features, FeatureMap)
+            features = pieces.features_of(learner.features, native, n_features)
+            self._known[id(native)] = native, Drawn(features, blake2b(pickle.dumps(features)).digest())
+        return self._known[id(native)][1]
+
+    def forget(self) -> None:
+        """Read them again when they are asked for again."""
+        self._known.clear()
+
+
 class Expert:
     """One learner: its arrays, made from the state of the native one, and that state again.
 
     ``key`` is the same for learners of one kind whose features are the same numbers.
     """
 
-    def __init__(self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task) -> None:
-        self.arrays, self.learner, self.features, self.outputs = arrays, learner, features, task.outputs
-        self.key: tuple[object, ...] = (type(self), digest(features))
+    def __init__(self, arrays: Arrays, learner: Mapped, drawn: Drawn, task: Task) -> None:
+        self.arrays, self.learner, self.features, self.outputs = (
+            arrays,
+            learner,
+            drawn.features,
+            task.outputs,
+        )
+        self.key: tuple[object, ...] = (type(self), drawn.digest)
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
 
@@ -61,10 +94,8 @@ class Expert:
 class Stepping(Expert):
     """Steps along z."""
 
-    def __init__(
-        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
-    ) -> None:
-        super().__init__(arrays, learner, features, task)
+    def __init__(self, arrays: Arrays, learner: Mapped, drawn: Drawn, task: Task, state: State) -> None:
+        super().__init__(arrays, learner, drawn, task)
         limits = arrays.limits
         self.rule: Rule = rule_of(learner.rule, task, limits.largest, limits.largest_square)
         self._start = _weights(state, self.outputs)
@@ -96,10 +127,8 @@ class Stepping(Expert):
 class Filter(Expert):
     """A Kalman filter: P of the first weights, a variance of each of the others."""
 
-    def __init__(
-        self, arrays: Arrays, learner: Mapped, features: pieces.Features, task: Task, state: State
-    ) -> None:
-        super().__init__(arrays, learner, features, task)
+    def __init__(self, arrays: Arrays, learner: Mapped, drawn: Drawn, task: Task, state: State) -> None:
+        super().__init__(arrays, learner, drawn, task)
         rule: Any = learner.rule
         self.prior, self.drift, self.limits = float(rule.prior), float(rule.drift), arrays.limits
         self.labels = isinstance(task, Labels)
@@ -375,22 +404,10 @@ class Program:
         return [np.ascontiguousarray(scores[id(expert)]) for expert in self.experts]
 
 
-def expert_of(arrays: Arrays, learner: Mapped, handle: Any, task: Task, n_features: int) -> Expert:
+def expert_of(arrays: Arrays, learner: Mapped, handle: Any, drawn: Drawn, task: Task) -> Expert:
     """A learner on the card, in the state of the native one."""
     kind = Filter if isinstance(learner.rule, Kalman) else Stepping
-    features = features_of(learner, handle.inner.map, n_features)
-    return kind(arrays, learner, features, task, handle.state())
-
-
-def features_of(learner: Mapped, native: Any, n_features: int) -> pieces.Features:
-    """What the map of a learner computes. A map that is drawn when it is needed is drawn now."""
-    assert isinstance(learner.features, FeatureMap)
-    return pieces.features_of(learner.features, native, n_features)
-
-
-def digest(features: pieces.Features) -> bytes:
-    """Equal if the features are the same numbers."""
-    return blake2b(pickle.dumps(features)).digest()
+    return kind(arrays, learner, drawn, task, handle.state())
 
 
 def needed_bytes(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from budgetron import _core
 from budgetron.learners.cuda.engine import CardEngine
-from budgetron.learners.cuda.experts import Program, digest, features_of
+from budgetron.learners.cuda.experts import Program
 from budgetron.learners.learner import Floats
 
 
@@ -76,8 +76,7 @@ class Together(CardEngine):
     def _maps(self) -> list[Hashable]:
         maps = [(learner, handle.inner.map) for learner, handle in self.members]
         return [
-            id(native) if native.learns else digest(features_of(learner, native, self.n_features))
-            for learner, native in maps
+            id(native) if native.learns else self._drawn(learner, native).digest for learner, native in maps
         ]
 
     def _lifted(self) -> Program:

@@ -322,9 +322,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // All threads of a walk meet here, wherever they come from.
+template <int Threads>
 __device__ inline void meet_block() {
   __syncwarp();
-  asm volatile("barrier.sync.aligned 1, %0;" ::"n"(PLAIN) : "memory");
+  asm volatile("barrier.sync.aligned 1, %0;" ::"n"(Threads) : "memory");
 }
 
 // Plain filters have all of P and no drift. Their walk needs S = Z P Z' and the scores alone, and one thread block; the
@@ -398,7 +399,7 @@ extern "C" __global__ void __launch_bounds__(PLAIN, 1)
         variance[turn] = S, squares[i] = square, halted[turn] = !fine;
         if (!fine) *e.stopped = first + begin + i;
       }
-      meet_block();
+      meet_block<PLAIN>();
       if (!fine) break;
       observed += weight_of[i] != 0;
       repairs += weight_of[i] != 0 && (observed % 1024 == 0 || much);
@@ -415,7 +416,7 @@ extern "C" __global__ void __launch_bounds__(PLAIN, 1)
     for (int strip = 0; strip < strips; ++strip) {
       for (int i = 8 * strip; going && i < min(last, 8 * strip + 8); ++i) {
         const int turn = i & 1;
-        meet_block();
+        meet_block<PLAIN>();
         going = !halted[turn];
         if (!going) break;
         const real factor = (real)squares[i] * row[turn][matrix][column];
@@ -505,109 +506,194 @@ __device__ double beta_of(const Rule& e, double f, double y, double kxx, bool mi
   }
 }
 
-// All threads decide each row; then thread j takes its step to the scores of row j.
-extern "C" __global__ void __launch_bounds__(ROWS, 1)
-    walk_rules(const Rule* rules, const double* labels, const double* weights, const long long* first_row, int rows,
-               int inside) {
-  const long long first = *first_row;
-  constexpr int B = ROWS;
-  extern __shared__ __align__(16) unsigned char scores_here[];  // outputs x B, if they fit
-  const Rule e = rules[blockIdx.x];  // in registers
-  __shared__ double before[B], after[B];  // factors of w at a row: before its step, and behind it
-  __shared__ double label[B], weight_of[B], squared[B];
-  const int j = threadIdx.x;
-  const int C = (int)e.outputs;
-  real *const A = e.A, *const F = inside ? (real*)scores_here : e.F;
-  for (int c = 0; c < C; ++c) {
-    A[c * B + j] = 0;
-    if (inside) F[c * B + j] = e.F[c * B + j];
+// What is decided of a row: the step, the classes that it adds to and takes from (-1 for none; -1 for `plus` of a row
+// that cannot be learned), by how much w is pulled back behind it, and what its scores are multiplied by.
+struct __align__(16) Step {
+  double beta;
+  int plus, minus;
+  double pull, part;
+};
+
+// What decides a row: numbers of a learner, which stay in registers. One warp; its lanes have the classes lane,
+// lane + 32, ..., and a single score is in every lane.
+struct Chooser {
+  const Rule e;
+  const int C, lane;
+  double round, divisor, y_max, norm2, part;
+  __device__ explicit Chooser(const Rule& rule)
+      : e(rule),
+        C((int)rule.outputs),
+        lane(threadIdx.x & 31),
+        round(rule.state[0]),
+        divisor(rule.state[1]),
+        y_max(rule.state[2]),
+        norm2(*rule.norm2),
+        part(1 / divisor) {}
+  __device__ int of_lane(int k) const { return (C == 1 ? 0 : lane) + 32 * k; }
+  __device__ real of_class(const real (&F)[EACH], int c) const {
+    real found = F[0];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+      if (k == c / 32) found = __shfl_sync(~0u, F[k], c & 31);
+    return found;
   }
-  before[j] = after[j] = 1;
-  label[j] = j < rows ? labels[first + j] : 0;
-  weight_of[j] = j < rows ? weights[first + j] : 0;
-  squared[j] = e.kxx[j];
-  double round = e.state[0], divisor = e.state[1], y_max = e.state[2], norm2 = *e.norm2, part = 1 / divisor;
-  bool halted = *e.stopped >= 0;
-  real coming = e.G[j];  // of row i and column j
-  __syncthreads();
-  for (int i = 0; i < rows && !halted; ++i) {
-    const real product = coming;
-    if (i + 1 < rows) coming = e.G[(i + 1) * B + j];
-    const double weight = weight_of[i];
-    double y = label[i], f = (double)F[i] * part, kxx = squared[i];
-    int plus = 0, minus = -1;
-    bool mistake, fine = true;
+
+  // Row i, with its scores F, times `part`; z'z of its features is zz, and kxx as the rule counts it.
+  __device__ Step step(const real (&F)[EACH], double y, double weight, double kxx, double zz) {
+    Step found{0, 0, -1, 1, part};
+    double f = (double)F[0] * part;
+    bool mistake, fine = moderate(f, e.largest) || (C > 1 && lane >= C);
     if (e.task == SEVERAL) {
-      plus = (int)y;
-      double best = -1e300;
-      for (int c = 0; c < C; ++c) {
-        const double other = (double)F[c * B + i] * part;
-        fine = fine && moderate(other, e.largest);
-        if (c != plus && other > best) best = other, minus = c;
+      found.plus = (int)y;
+      double best = -1e300, others[EACH];
+#pragma unroll
+      for (int k = 0; k < EACH; ++k) {
+        const int c = lane + 32 * k;
+        const double score = (double)F[k] * part;
+        if (k > 0) fine = fine && (c >= C || moderate(score, e.largest));
+        others[k] = c < C && c != found.plus ? score : -1e300;
+        best = fmax(best, others[k]);
       }
-      f = (double)F[plus * B + i] * part;
-      mistake = best > f || (best == f && minus < plus);
+      fine = __all_sync(~0u, fine);
+      best = joined(best, C, [](double a, double b) { return a > b ? a : b; });
+      best = __shfl_sync(~0u, best, 0);
+#pragma unroll
+      for (int k = EACH - 1; k >= 0; --k)
+        if (const unsigned has = __ballot_sync(~0u, others[k] == best)) found.minus = 32 * k + __ffs((int)has) - 1;
+      f = (double)of_class(F, found.plus) * part;
+      mistake = best > f || (best == f && found.minus < found.plus);
       f -= best, y = 1, kxx *= 2;
     } else {
-      fine = moderate(f, e.largest);
       mistake = e.task == TWO_CLASSES ? (f >= 0 ? 1.0 : -1.0) != y : f != y;
     }
-    double beta = 0;
-    if (fine && weight != 0) {
-      beta = beta_of(e, f, y, kxx, mistake, weight);
-      fine = moderate(beta, e.largest) && moderate(beta * beta * kxx, e.largest_square);
+    const double beta = fine && weight != 0 ? beta_of(e, f, y, kxx, mistake, weight) : 0;
+    if (!fine || !moderate(beta, e.largest) || !moderate(beta * beta * kxx, e.largest_square)) {
+      found.plus = -1;
+      return found;
     }
-    if (!fine) {
-      halted = true;
-      if (j == 0) *e.stopped = first + i;
-      break;
-    }
-    for (int c = j; c < C; c += B) e.scores[(first + i) * C + c] = (double)F[c * B + i] * part;
-    if (weight == 0) continue;
+    found.beta = beta;
+    if (weight == 0) return found;
     ++round;
-    y_max = fmax(y_max, fabs(y));
     if (e.kind == SGD) divisor = round, part = 1 / round;
-    const double shrink = e.shrink;
-    double pull = 1;
-    if (e.ball > 0 && beta != 0) {
-      const double zz = e.G[i * B + i];
-      norm2 += 2 * beta * (double)F[plus * B + i] + beta * beta * zz;
-      if (minus >= 0) norm2 += -2 * beta * (double)F[minus * B + i] + beta * beta * zz;
-      const double norm = sqrt(fmax(norm2, 0.0)) * part, radius = y_max * e.ball;
-      if (norm > radius) pull = radius / norm, norm2 *= pull * pull;
+    if (e.ball > 0) {
+      y_max = fmax(y_max, fabs(y));
+      if (beta != 0) pull(F, found, zz);
     }
-    if (j > i) {
-      if (shrink != 1 || pull != 1) {
-        for (int c = 0; c < C; ++c) {
-          const double v = c == plus ? beta : c == minus ? -beta : 0;
-          F[c * B + j] = (real)(((double)F[c * B + j] * shrink + v * (double)product) * pull);
+    return found;
+  }
+
+  // Pull w back into its ball behind a step.
+  __device__ void pull(const real (&F)[EACH], Step& step, double zz) {
+    const double beta = step.beta;
+    norm2 += 2 * beta * (double)of_class(F, step.plus) + beta * beta * zz;
+    if (step.minus >= 0) norm2 += -2 * beta * (double)of_class(F, step.minus) + beta * beta * zz;
+    const double norm = sqrt(fmax(norm2, 0.0)) * part, radius = y_max * e.ball;
+    if (norm > radius) step.pull = radius / norm, norm2 *= step.pull * step.pull;
+  }
+};
+
+// What a step makes of a score that is `product` away.
+__device__ inline real stepped(real F, int c, const Step& step, real product, double shrink) {
+  const double v = c == step.plus ? step.beta : c == step.minus ? -step.beta : 0;
+  if (shrink != 1 || step.pull != 1) return (real)(((double)F * shrink + v * (double)product) * step.pull);
+  return F + (real)v * product;
+}
+
+// The first warp decides one row after the other. Meanwhile the others, one thread for each row, do what the last step
+// means for the rows behind the next one, which the first warp brings up to date by itself.
+extern "C" __global__ void __launch_bounds__(32 + ROWS, 1)
+    walk_rules(const Rule* rules, const double* labels, const double* weights, const long long* first_row, int rows,
+               int inside) {
+  constexpr int ahead = 4;                                      // rows of G are read so long before they are needed
+  extern __shared__ __align__(16) unsigned char scores_here[];  // outputs x ROWS, if they fit
+  __shared__ Step steps[ROWS];
+  __shared__ double label[ROWS], weight_of[ROWS], squared[ROWS], after[ROWS];
+  __shared__ real own[ROWS], next[ROWS];  // of G: of a row and itself, and of a row and the next
+  const long long first = *first_row;
+  const Rule& e = rules[blockIdx.x];
+  const int t = threadIdx.x, j = t - 32, C = (int)e.outputs;
+  const double shrink = e.shrink;
+  real* const F = inside ? (real*)scores_here : e.F;
+  if (j >= 0) {
+    if (inside)
+      for (int c = 0; c < C; ++c) F[c * ROWS + j] = e.F[c * ROWS + j];
+    label[j] = j < rows ? labels[first + j] : 0;
+    weight_of[j] = j < rows ? weights[first + j] : 0;
+    squared[j] = e.kxx[j];
+    own[j] = e.G[j * ROWS + j], next[j] = j + 1 < ROWS ? e.G[j * ROWS + j + 1] : (real)0;
+    steps[j] = Step{0, -1, -1, 1, 0};
+  }
+  const bool halted = *e.stopped >= 0;
+  const int last = halted ? 0 : rows;
+  __syncthreads();
+
+  if (t < 32) {
+    Chooser chooser(e);
+    real f[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) f[k] = chooser.of_lane(k) < C ? F[chooser.of_lane(k) * ROWS] : (real)0;
+    for (int i = 0; i < last; ++i) {
+      const Step step = chooser.step(f, label[i], weight_of[i], squared[i], (double)own[i]);
+      if (t == 0) steps[i] = step;
+      meet_block<32 + ROWS>();
+      if (step.plus < 0) {
+        if (t == 0) *e.stopped = first + i;
+        break;
+      }
+      if (i + 1 == last) break;
+#pragma unroll
+      for (int k = 0; k < EACH; ++k)
+        if (const int c = chooser.of_lane(k); c < C) {
+          f[k] = F[c * ROWS + i + 1];
+          if (weight_of[i] != 0) f[k] = stepped(f[k], c, step, next[i], shrink);
         }
-      } else if (beta != 0) {
-        const real step = (real)beta * product;
-        F[plus * B + j] += step;
-        if (minus >= 0) F[minus * B + j] -= step;
+      __syncwarp();  // a single score has been read by every lane
+#pragma unroll
+      for (int k = 0; k < EACH; ++k)
+        if (const int c = chooser.of_lane(k); c < C && (C > 1 || t == 0)) F[c * ROWS + i + 1] = f[k];
+    }
+    if (t == 0) e.state[0] = chooser.round, e.state[1] = chooser.divisor, e.state[2] = chooser.y_max;
+  } else {
+    real coming[ahead];
+    bool going = true;
+#pragma unroll
+    for (int k = 0; k < ahead; ++k) coming[k] = e.G[k * ROWS + j];
+    for (int strip = 0; going && strip < last; strip += ahead) {
+#pragma unroll
+      for (int k = 0; k < ahead; ++k) {
+        const int i = strip + k;
+        if (!going || i >= last) break;
+        const real product = coming[k];
+        if (i + ahead < last) coming[k] = e.G[(i + ahead) * ROWS + j];
+        meet_block<32 + ROWS>();
+        const Step step = steps[i];
+        going = step.plus >= 0;
+        if (!going || j <= i + 1 || weight_of[i] == 0) continue;
+        if (shrink != 1 || step.pull != 1) {
+          for (int c = 0; c < C; ++c) F[c * ROWS + j] = stepped(F[c * ROWS + j], c, step, product, shrink);
+        } else if (step.beta != 0) {
+          const real much = (real)step.beta * product;
+          F[step.plus * ROWS + j] += much;
+          if (step.minus >= 0) F[step.minus * ROWS + j] -= much;
+        }
       }
     }
-    if (j == 0) {
-      before[i] = shrink, after[i] = pull;
-      if (beta != 0) {
-        A[plus * B + i] = (real)beta;
-        if (minus >= 0) A[minus * B + i] = (real)-beta;
-      }
-    }
-    __syncthreads();
   }
   __syncthreads();
-  if (j == 0) {
+  if (t == 0) {
     double total = 1;
-    for (int i = B - 1; i >= 0; --i) {
-      const double behind = total * after[i];
-      total = behind * before[i];
-      after[i] = behind;
+    for (int i = ROWS - 1; i >= 0; --i) {
+      after[i] = total * steps[i].pull;
+      total = after[i] * (steps[i].plus >= 0 && weight_of[i] != 0 ? shrink : 1);
     }
     *e.total = total;
-    e.state[0] = round, e.state[1] = divisor, e.state[2] = y_max;
   }
   __syncthreads();
-  for (int c = 0; c < C; ++c) A[c * B + j] = (real)((double)A[c * B + j] * after[j]);
+  if (j < 0) return;
+  const Step step = steps[j];
+  for (int c = 0; c < C; ++c) {
+    if (step.plus >= 0) e.scores[(first + j) * C + c] = (double)F[c * ROWS + j] * step.part;
+    const double v = c == step.plus ? step.beta : c == step.minus ? -step.beta : 0;
+    e.A[c * ROWS + j] = (real)(v * after[j]);
+  }
 }
