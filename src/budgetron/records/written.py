@@ -33,6 +33,7 @@ _AMOUNT = re.compile(
 _GROUPS = {
     marks: re.compile(rf"[1-9]\d{{0,2}}(?:[{marks}]\d{{3}})+") for marks in (",", ".", "'’", _BLANKS)
 }
+_ADDRESS = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")  # of a computer: 10.214.140.230 is no number
 _LAKHS = re.compile(r"[1-9]\d?(?:,\d\d)+,\d{3}")  # 12,34,567 as written in India
 
 _CLOCK = r"(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*([AaPp]\.?[Mm]\.?)?"
@@ -66,7 +67,7 @@ def amount(text: str, comma: bool) -> Amount | None:
     if bool(part["open"]) != bool(part["close"]):
         return None
     plain = _plain(part["digits"].strip(), comma)
-    if plain is None:
+    if plain is None or _ADDRESS.fullmatch(text):
         return None
     digits, decimal_comma = plain
     after = part["after"] or ""
