@@ -70,8 +70,9 @@ def _of_any(text: str) -> Meaning:
         return None
     if (date := DATE.fullmatch(text)) and (seconds := _moment(date)) is not None:
         return (seconds,)
-    if (time := TIME.fullmatch(text)) and (since_midnight := seconds_of_day(*time.groups())) is not None:
-        return since_midnight
+    if time := TIME.fullmatch(text):
+        seconds = seconds_of_day(int(time[1]), int(time[2]), int(time[3]), time[4])
+        return text if seconds is None else seconds
     truth = _TRUTH.get(small)
     return text if truth is None else truth
 
@@ -92,12 +93,11 @@ def _moment(date: re.Match[str]) -> float | None:
     return seconds - (-offset if sign == "-" else offset) + int((fraction or "").ljust(9, "0")) / 1e9
 
 
-def seconds_of_day(hour: str, minute: str, second: str | None, fraction: str | None) -> float | None:
+def seconds_of_day(hour: int, minute: int, second: int, fraction: str | None) -> float | None:
     """The seconds since midnight; None if there is no such time."""
-    parts = int(hour), int(minute), int(second or 0)
-    if parts[0] > 23 or parts[1] > 59 or parts[2] > 59:
+    if hour > 23 or minute > 59 or second > 59:
         return None
-    return parts[0] * 3600 + parts[1] * 60 + parts[2] + int((fraction or "").ljust(9, "0")) / 1e9
+    return hour * 3600 + minute * 60 + second + int((fraction or "").ljust(9, "0")) / 1e9
 
 
 def moment(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
-from budgetron.records.texts import has_leading_zero, moment
+from budgetron.records.texts import has_leading_zero, moment, seconds_of_day
 
 LONGEST = 64  # characters of a number or date
 
@@ -203,11 +203,9 @@ def _clock(parts: Sequence[str | None]) -> float | None:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (12 if half[0] in "pP" else 0)
-    if hour > 23 or minute > 59 or second > 59:
-        return None
     sign, zone_hours, zone_minutes = (*parts[5:], None, None, None)[:3]
     if int(zone_hours or 0) > 23 or int(zone_minutes or 0) > 59:
         return None
     offset = int(zone_hours or 0) * 3600 + int(zone_minutes or 0) * 60
-    whole = hour * 3600 + minute * 60 + second - (-offset if sign == "-" else offset)
-    return whole + int((parts[3] or "").ljust(9, "0")) / 1e9
+    seconds = seconds_of_day(hour, minute, second, parts[3])
+    return None if seconds is None else seconds - (-offset if sign == "-" else offset)
