@@ -2,9 +2,10 @@
 
     python3 .ci/newcomer.py
 
-All commands run in one shell. The first is `make demo`; what the demonstration proposes is tried too.
-Examples in Python run as doctests, and answers that a page shows are compared. `make test` is left out, and
-a free port stands for 8000. If BUDGETRON_WHEEL names a wheel, `make demo` installs it and compiles nothing.
+The first command is `make demo`; what the demonstration proposes is tried too. After it, the README and
+the tutorials run side by side, in a shell each. Examples in Python run as doctests, and answers that a page
+shows are compared. `make test` is left out, and a free port stands for 8000. If BUDGETRON_WHEEL names a
+wheel, `make demo` installs it and compiles nothing.
 """
 
 import contextlib
@@ -18,12 +19,13 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import checkout
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/tutorial.md", "docs/service_tutorial.md"]
+PAGES = [["README.md"], ["docs/tutorial.md", "docs/service_tutorial.md"]]  # of each shell
 LEFT_OUT = ("make test",)
 PLACEHOLDERS = {"FILE.csv": "transactions.csv", "COLUMN": "label"}  # of what the demonstration proposes
 FENCED, INDENTED = r"^```(?P<language>\S*)\n(?P<fenced>(?s:.*?))^```$", r"(?P<indented>(?:^    .+\n)+)"
@@ -45,6 +47,7 @@ class Shell:
 
     def __init__(self, folder):
         self.folder, self.port, self.commands, self.serves = folder, free_port(), 0, False
+        self.page = ""
         self.bash = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
             cwd=folder,
@@ -59,6 +62,9 @@ class Shell:
         self.limit = threading.Timer(LONGEST, self.close)
         self.limit.start()
 
+    def say(self, text):
+        print(f"{self.page}: {text}", flush=True)
+
     def close(self):
         """End the shell and all that it started."""
         self.limit.cancel()
@@ -68,7 +74,7 @@ class Shell:
 
     def do(self, command):
         """Run a command; its output. If it fails, so does this script."""
-        print(f"$ {command}", flush=True)
+        self.say(f"$ {command}")
         began, lines = time.monotonic(), []
         command = command.replace("localhost:8000", f"localhost:{self.port}")
         self.bash.stdin.write(f"{{ {command}\n}} </dev/null\ncode=$?; echo; echo {DONE} $code\n")
@@ -84,7 +90,7 @@ class Shell:
             print(*lines, sep="\n")
             sys.exit(f"{command}: exit code {code}")
         self.commands += 1
-        print(f"  {time.monotonic() - began:.1f} s", flush=True)
+        self.say(f"{time.monotonic() - began:.1f} s: {command[:40].splitlines()[0]}")
         return lines if lines[-1] else lines[:-1]  # a line is ended if the command does not
 
     def serve(self, command):
@@ -126,18 +132,19 @@ def proposed(lines):
     return found
 
 
-def follow(page, shell):
-    """Do what a page says; what the demonstration proposes, if the page runs it."""
-    before, tested, then = shell.commands, False, []
+def follow(page, shell, demonstrated):
+    """Do what a page says, and then what is to be done after the demonstration, if the page runs that."""
+    before, tested, then, shell.page = shell.commands, False, [], page
     for block in BLOCK.finditer((ROOT / page).read_text(encoding="utf-8")):
         language, code = block["language"], block["fenced"] or ""
         for command in (block["indented"] or "").splitlines():
             command = command.strip()
             if command.startswith("budgetron serve"):
                 shell.serve(command)
+            elif command.startswith("make demo"):
+                then += demonstrated(proposed(shell.do(command)))
             elif not command.startswith(LEFT_OUT):
-                lines = shell.do(command)
-                then += proposed(lines) if command.startswith("make demo") else []
+                shell.do(command)
         if language == "console":
             console(shell, code)
         elif language == "python" and ">>> " in code and not tested:
@@ -148,36 +155,50 @@ def follow(page, shell):
     shell.stop()
     if shell.commands == before:
         sys.exit(f"{page} has no commands.")
-    return then
+    for command in then:
+        shell.do(command)
 
 
-def follow_all(shell):
-    """Do what all pages say, and then what the demonstration proposes."""
-    tried = set()
-    for page in PAGES:
-        print(f"\n== {page}", flush=True)
-        for command in follow(page, shell):
-            if command not in tried:
-                shell.do(command)
-            tried.add(command)
+def follow_all(shells, pool):
+    """Do what all pages say, and once what the demonstration proposes; how many shells failed."""
+    tried, installed = set(), threading.Event()
+
+    def demonstrated(commands):
+        new = [command for command in commands if command not in tried]
+        tried.update(new)
+        installed.set()
+        return new
+
+    def follow_some(shell, pages):
+        try:
+            for page in pages:
+                follow(page, shell, demonstrated)
+        except SystemExit as failure:
+            shell.say(failure.code)
+            return 1
+        finally:
+            installed.set()
+        return 0
+
+    first, *others = zip(shells, PAGES, strict=True)
+    failed = [pool.submit(follow_some, *first)]
+    installed.wait()
+    failed += [pool.submit(follow_some, *other) for other in others]
+    return sum(each.result() for each in failed)
 
 
 def main():
     """Print at the end how many commands passed; the exit code is the number of those that failed."""
-    began, failed = time.monotonic(), 0
-    with tempfile.TemporaryDirectory() as name:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as opened:
         folder = Path(name) / "budgetron"
         checkout.copy_tracked(ROOT, folder)
-        shell = Shell(folder)
-        try:
-            follow_all(shell)
-        except SystemExit as failure:
-            print(failure.code, flush=True)
-            failed = 1
-        finally:
-            shell.close()
-    print(f"{shell.commands} commands in {time.monotonic() - began:.0f} s")
-    print(f"{shell.commands} passed, {failed} failed", flush=True)
+        pool = opened.enter_context(ThreadPoolExecutor())
+        shells = [opened.enter_context(contextlib.closing(Shell(folder))) for _ in PAGES]
+        failed = follow_all(shells, pool)
+    commands = sum(shell.commands for shell in shells)
+    print(f"{commands} commands in {time.monotonic() - began:.0f} s")
+    print(f"{commands} passed, {failed} failed", flush=True)
     return failed
 
 

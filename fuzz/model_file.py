@@ -68,10 +68,11 @@ LAYOUTS = ("dense", "csr", "wide")
 
 NUMBERS = [0, 1, 2, 3, 7, 8, 10, 11, 16, 255, *(2**k for k in (31, 32, 53, 62, 63)), 2**31 - 1, 2**64 - 1]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-320, 1e-300, 1e154, 1e200, -1e200, 1e308, np.inf, -np.inf, np.nan]
-LARGE = [10**4, 10**6, 10**7, 10**9, 2**31 - 1, 2**31, 2**64 - 1]
+LARGE = [24, 10**4, 10**6, 10**7, 2**28, 10**9, 2**31 - 1, 2**31, 2**64 - 1]  # Tiles: depth 24, 2**28 cells
 SIZES = {
-    *("budget", "components", "degree", "epochs", "landmarks", "n_features_in"),
-    *("neighbours", "random_state", "rank", "seed", "window"),
+    *("at_once", "budget", "cells", "columns", "components", "count", "degree", "depth", "epochs", "k"),
+    *("landmarks", "memory", "n_features_in", "neighbours", "pairs", "random_state", "rank", "seed"),
+    *("side", "size", "wide", "window"),
 }
 TEXTS = ["", "scale", "__class__", "text"]
 VALUES = [*NUMBERS, *TEXTS, -1, -(2**63), 2**80, 0.5, 1e308, -1e-320, None, True, False, [], [1], {}]

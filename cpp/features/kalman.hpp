@@ -123,20 +123,11 @@ class KalmanLabels final : public Kalman {
       precision_ = c * h;
       return;
     }
-    softmax();
-    const double most = *std::max_element(steps_.begin(), steps_.end()), h = most * (1 - most);
-    const double divisor = 1 + c * h * S, right = c * (1 - steps_[question.v.plus]) / divisor;
-    for (double& step : steps_) step = c * (0 - step) / divisor;
+    const double sum = softmax_terms(mu_, steps_), most = 1 / sum, h = most * (1 - most);
+    const double divisor = 1 + c * h * S, right = c * (1 - steps_[question.v.plus] / sum) / divisor;
+    for (double& step : steps_) step = c * (0 - step / sum) / divisor;
     steps_[question.v.plus] = right;
     precision_ = c * h;
-  }
-
-  // The probabilities of all outputs.
-  void softmax() {
-    const double top = *std::max_element(mu_.begin(), mu_.end());
-    double sum = 0;
-    for (std::size_t j = 0; j < mu_.size(); ++j) sum += steps_[j] = std::exp(mu_[j] - top);
-    for (double& p : steps_) p /= sum;
   }
 
   double weight_ = 1;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,16 +25,19 @@ namespace budgetron {
 class LearnedWidths final : public FeatureMap {
  public:
   LearnedWidths(std::size_t features, std::shared_ptr<Frequencies> frequencies, double rate)
-      : D_(frequencies->components()), rate_(rate), frequencies_(std::move(frequencies)), logs_(features) {}
+      : D_(frequencies->components()), rate_(rate), frequencies_(std::move(frequencies)), columns_(features) {}
 
   std::size_t size() const override { return 2 * D_; }
   double squared_norm(const Row&, Vector) const override { return 1; }
   bool learns() const override { return true; }
 
-  void begin() override { draw(); }
+  void begin() override {
+    logs_.assign(columns_, 0.0);
+    draw();
+  }
   void widen(std::size_t columns) override {
-    logs_.resize(std::max(columns, logs_.size()));
-    if (begun_) draw();
+    columns_ = std::max(columns, columns_);
+    if (!logs_.empty()) logs_.resize(columns_);
   }
 
   void transform(const Stretch& rows, std::span<double> Z) const override {
@@ -74,16 +80,15 @@ class LearnedWidths final : public FeatureMap {
   }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + frequencies_->bytes() + bytes_of(drawn_) + bytes_of(h_) + bytes_of(changes_));
-    const std::size_t columns = logs_.size();
+    io.scratch(sizeof *this + frequencies_->bytes() + drawn_bytes() + bytes_of(h_) + bytes_of(changes_));
     io.field("widths.logs", logs_);
     if (!io.restoring()) return;
-    whole_ = logs_.size() == columns;
-    if (!whole_) logs_.assign(columns, 0.0);
-    draw();
+    drawn_ = {};
+    drawn_columns_ = 0;
   }
   bool is_consistent(std::size_t) const override {
-    return whole_ && std::all_of(logs_.begin(), logs_.end(), [](double g) { return std::fabs(g) <= widest; });
+    return logs_.size() == columns_ &&
+           std::all_of(logs_.begin(), logs_.end(), [](double g) { return std::fabs(g) <= widest; });
   }
 
  private:
@@ -91,15 +96,31 @@ class LearnedWidths final : public FeatureMap {
 
   std::size_t stride() const { return whole_lanes<double>(D_); }
   double scale_of(std::size_t j) const { return std::exp(logs_[j]); }
-  Vector column(std::size_t j) const { return Vector(drawn_).subspan(j * stride(), D_); }
+  Vector column(std::size_t j) const {
+    if (drawn_columns_.load(std::memory_order_acquire) < columns_) draw();
+    return Vector(drawn_).subspan(j * stride(), D_);
+  }
 
-  // The e of all columns that are new.
-  void draw() {
-    begun_ = true;
-    for (std::size_t j = drawn_.size() / stride(); j < logs_.size(); ++j) {
-      drawn_.resize((j + 1) * stride());
-      frequencies_->column(j, std::span(drawn_).subspan(j * stride(), D_));
-    }
+  // The e of all columns that are new. A restored map draws at its first row: a forged file may say any number of
+  // components, and has no arrays of that size. If several threads do so at once, the first result is kept.
+  void draw() const {
+    const std::size_t before = drawn_columns_;
+    AlignedVector more((columns_ - before) * stride());
+    for (std::size_t j = before; j < columns_; ++j)
+      frequencies_->column(j, std::span(more).subspan((j - before) * stride(), D_));
+    const std::lock_guard lock(guard_);
+    if (drawn_columns_ != before) return;
+    if (before == 0)
+      drawn_ = std::move(more);
+    else
+      drawn_.insert(drawn_.end(), more.begin(), more.end());
+    drawn_columns_.store(columns_, std::memory_order_release);
+  }
+
+  // Another thread may be drawing.
+  Bytes drawn_bytes() const {
+    const std::lock_guard lock(guard_);
+    return bytes_of(drawn_);
   }
 
   template <class OneRow>
@@ -112,10 +133,11 @@ class LearnedWidths final : public FeatureMap {
   std::size_t D_;
   double rate_;
   std::shared_ptr<Frequencies> frequencies_;
-  std::vector<double> logs_;  // g, 0 at the start
-  AlignedVector drawn_;       // e, columns x stride()
-  bool begun_ = false;        // whether they are drawn
-  bool whole_ = true;         // false: a model file has another number of columns
+  std::size_t columns_;
+  std::vector<double> logs_;     // g, 0 at the start
+  mutable AlignedVector drawn_;  // e, columns x stride()
+  mutable std::atomic<std::size_t> drawn_columns_ = 0;
+  mutable std::mutex guard_;
   struct OfColumn {
     std::size_t column;
     double change;

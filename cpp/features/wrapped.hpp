@@ -111,6 +111,10 @@ class RecruitedMap final : public WrappedMap {
   RecruitedMap(std::shared_ptr<FeatureMap> map, Recruiting recruiting)
       : WrappedMap(std::move(map)), recruiting_(std::move(recruiting)) {}
 
+  void begin() override {
+    WrappedMap::begin();
+    recruiting_.begin();
+  }
   void transform(const Stretch& rows, std::span<double> Z) const override { map_->transform(rows, Z); }
   void begin_transform(const Stretch& rows, std::span<double> Z) const override { map_->begin_transform(rows, Z); }
   void finish_transform(std::span<double> z) const override { map_->finish_transform(z); }

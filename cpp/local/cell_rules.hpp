@@ -289,10 +289,7 @@ class CellsKalmanLabels final : public CellsKalman {
       h = p * (1 - p);
       step[0] = 2 * c * ((question.round.y + 1) / 2 - p) / (1 + c * h * S_);
     } else {
-      const double top = *std::max_element(mu_.begin(), mu_.end());
-      double sum = 0;
-      for (std::size_t j = 0; j < mu_.size(); ++j) sum += step[j] = std::exp(mu_[j] - top);
-      const double most = 1 / sum;
+      const double sum = softmax_terms(mu_, step), most = 1 / sum;
       h = most * (1 - most);
       const double divisor = 1 + c * h * S_, right = c * (1 - step[question.v.plus] / sum) / divisor;
       for (double& v : step) v = c * (0 - v / sum) / divisor;

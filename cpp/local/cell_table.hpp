@@ -44,7 +44,8 @@ class CellTable {
   // Entries like `fresh` are about to be restored.
   void expect(std::vector<float> fresh, double cells) {
     lay_out(std::move(fresh), cells);
-    numbers_.assign((room() + 1) * width(), 0.0f);
+    numbers_ = {};
+    restored_ = {};
   }
 
   // Whether each cell has the entry of its number.
@@ -112,14 +113,15 @@ class CellTable {
     }
   }
 
-  // Number k of every entry, as one field.
+  // Number k of every entry, as one field. All k are restored in turn, and a table of the size that the description
+  // says is made only if the file holds all of it.
   void field(Fields& io, const char* name, std::size_t k, Meaning meaning) {
     std::vector<float> column;
     for (std::size_t i = k; i < numbers_.size(); i += width()) column.push_back(numbers_[i]);
     io.field(name, column, meaning);
     if (!io.restoring()) return;
-    sound_ = sound_ && column.size() == room() + 1;
-    for (std::size_t i = 0; sound_ && i < column.size(); ++i) numbers_[i * width() + k] = column[i];
+    restored_.push_back(std::move(column));
+    if (restored_.size() == width()) put_together();
   }
   Bytes bytes() const { return bytes_of(numbers_) + bytes_of(fresh_); }
   // What follows the weights of the outputs is a variance or a sum of squares.
@@ -139,6 +141,13 @@ class CellTable {
     halvings_ = 0;
     halve();
   }
+  void put_together() {
+    sound_ = std::all_of(restored_.begin(), restored_.end(), [&](const auto& v) { return v.size() == room() + 1; });
+    if (sound_) numbers_.resize((room() + 1) * width());
+    for (std::size_t k = 0; sound_ && k < width(); ++k)
+      for (std::size_t i = 0; i <= room(); ++i) numbers_[i * width() + k] = restored_[k][i];
+    restored_ = {};
+  }
   // Entries are halved until they fit into the memory.
   void halve() {
     while (room() > 1 && room() * width() * sizeof(float) > bytes_) ++halvings_;
@@ -149,6 +158,7 @@ class CellTable {
   std::size_t full_ = 1, halvings_ = 0;
   std::vector<float> fresh_;    // an entry in which nothing was learned
   std::vector<float> numbers_;  // of the constant, then of room() entries
+  std::vector<std::vector<float>> restored_;
   bool sound_ = true;
 };
 

@@ -39,6 +39,7 @@ class Celled final : public Learner {
   void begin() override {
     table_.begin(rule_->fresh(outputs_), map_->most_cells());
     map_->keep_numbers(table_.direct());
+    if (recruiting_) recruiting_->begin();
   }
 
   std::size_t outputs() const override { return outputs_; }
@@ -237,7 +238,7 @@ class Celled final : public Learner {
     map_->draw(recent_);
     table_.clear(map_->most_cells());
     rule_->restart();
-    if (recruiting_) recruiting_->restart();
+    if (recruiting_) recruiting_->begin();
     std::vector<double> f(outputs_);
     t_ = 0;
     for (std::size_t i = 0; i < recent_.size(); ++i, ++t_)

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <limits>
 #include <span>
 #include <vector>
 
 #include "local/cell_map.hpp"
+#include "state/lazy.hpp"
 #include "state/random.hpp"
 
 namespace budgetron {
@@ -21,19 +24,20 @@ class RandomBinning final : public CellMap {
       : members_(members), gamma_(gamma), seed_(seed) {
     widen(columns);
   }
+  RandomBinning(const RandomBinning&) = delete;
 
   std::size_t members() const override { return members_; }
   double most_cells() const override { return std::numeric_limits<double>::infinity(); }
-  std::size_t columns() const override { return grids_.size() / std::max<std::size_t>(members_, 1); }
+  std::size_t columns() const override { return grids_.size(); }
   // The kernel is that of the rows that the learner gets.
   bool unscaled() const override { return false; }
 
   // A column in whose bin 0 lies adds nothing to the number. Missing values count as 0.
   void find(std::span<const double> x, std::span<Counter> cells) const override {
     for (std::size_t f = 0; f < members_; ++f) cells[f] = f << 32;
-    const Grid* grid = grids_.data();
-    for (std::size_t j = 0; j < x.size(); ++j, grid += members_) {
+    for (std::size_t j = 0; j < x.size(); ++j) {
       if (x[j] == 0 || std::isnan(x[j])) continue;
+      const Grid* const grid = grids_[j].get().data();
       for (std::size_t f = 0; f < members_; ++f) {
         const double bin = std::floor(x[j] / grid[f].pitch + grid[f].shift);
         if (bin != 0) cells[f] += mixed(bin, j);
@@ -42,29 +46,41 @@ class RandomBinning final : public CellMap {
   }
 
   void widen(std::size_t columns) override {
-    for (std::size_t j = this->columns(); j < std::min(columns, most_columns); ++j) {
-      Random random(seed_, j + 1);  // the grids of a column are a function of the seed and the column
-      for (std::size_t f = 0; f < members_; ++f) {
-        const double u = 1 - random.uniform(), v = 1 - random.uniform();
-        grids_.push_back(
-            {std::max(-(std::log(u) + std::log(v)) / gamma_, std::numeric_limits<double>::min()), random.uniform()});
-      }
-    }
+    while (grids_.size() < std::min(columns, most_columns))
+      grids_.emplace_back([this, j = grids_.size()] { return draw(j); });
   }
 
   // Pitch and shift of each member, column after column, for exports.
   std::vector<double> grids() const {
     std::vector<double> out;
-    for (const Grid& grid : grids_) out.insert(out.end(), {grid.pitch, grid.shift});
+    for (const auto& column : grids_)
+      for (const Grid& grid : column.get()) out.insert(out.end(), {grid.pitch, grid.shift});
     return out;
   }
 
-  void fields(Fields& io) override { io.scratch(sizeof *this + bytes_of(grids_)); }
+  void fields(Fields& io) override {
+    io.scratch(sizeof *this);
+    for (const auto& column : grids_)
+      io.scratch(sizeof column + (column.peek() == nullptr ? 0 : bytes_of(*column.peek())));
+  }
 
  private:
   struct Grid {
     double pitch, shift;  // the bin of x is floor(x / pitch + shift)
   };
+
+  // The grids of a column are a function of the seed and the column. They are drawn when a row has a value there.
+  std::vector<Grid> draw(std::size_t column) const {
+    Random random(seed_, column + 1);
+    std::vector<Grid> grids;
+    grids.reserve(members_);
+    for (std::size_t f = 0; f < members_; ++f) {
+      const double u = 1 - random.uniform(), v = 1 - random.uniform();
+      const double pitch = -(std::log(u) + std::log(v)) / gamma_;
+      grids.push_back({std::max(pitch, std::numeric_limits<double>::min()), random.uniform()});
+    }
+    return grids;
+  }
 
   static Counter mixed(double bin, std::size_t column) {
     const auto number = static_cast<std::int64_t>(std::clamp(bin, -0x1p62, 0x1p62));
@@ -76,7 +92,7 @@ class RandomBinning final : public CellMap {
   std::size_t members_;
   double gamma_;
   Counter seed_;
-  std::vector<Grid> grids_;  // column after column
+  std::deque<Lazy<std::vector<Grid>>> grids_;  // of each column
 };
 
 }  // namespace budgetron

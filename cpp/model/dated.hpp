@@ -21,13 +21,17 @@ namespace budgetron {
 // A learner that sees rows without the columns that are set aside. They must be new when they are.
 class Narrowed final : public Learner {
  public:
-  Narrowed(std::shared_ptr<Learner> learner, std::size_t columns)
-      : learner_(std::move(learner)), columns_(columns), kept_(columns) {
-    std::iota(kept_.begin(), kept_.end(), std::size_t{0});
+  Narrowed(std::shared_ptr<Learner> learner, std::size_t columns) : learner_(std::move(learner)), columns_(columns) {
     learner_->set_guard(shared_guard());
   }
   const std::shared_ptr<Learner>& inner() const { return learner_; }
-  const std::vector<std::size_t>& kept() const { return kept_; }
+  // The columns that it sees.
+  std::vector<std::size_t> kept() const {
+    std::vector<std::size_t> all(columns_), kept;
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    append_kept(all, kept);
+    return kept;
+  }
 
   void set_guard(std::shared_ptr<Guard> guard) override {
     learner_->set_guard(guard);
@@ -41,13 +45,12 @@ class Narrowed final : public Learner {
 
   bool set_aside(std::span<const std::size_t> columns) override {
     aside_.insert(aside_.end(), columns.begin(), columns.end());
+    std::sort(aside_.begin(), aside_.end());
     return true;
   }
   void widen(std::size_t features, std::size_t outputs) override {
-    for (std::size_t j = columns_; j < features; ++j)
-      if (std::find(aside_.begin(), aside_.end(), j) == aside_.end()) kept_.push_back(j);
     columns_ = std::max(columns_, features);
-    learner_->widen(kept_.size(), outputs);
+    learner_->widen(count_kept(), outputs);
   }
 
   std::size_t run(const Rows& rows, Vector y, Vector weights, std::span<double> scores) override {
@@ -84,7 +87,7 @@ class Narrowed final : public Learner {
   void shares(const Rows& rows, std::span<double> out) const override { learner_->shares(Seen(*this, rows).rows, out); }
 
   void fields(Fields& io) override {
-    io.scratch(sizeof *this + bytes_of(aside_) + bytes_of(kept_));
+    io.scratch(sizeof *this + bytes_of(aside_));
     learner_->fields(io);
   }
   bool consistent() const override { return learner_->consistent(); }
@@ -105,19 +108,40 @@ class Narrowed final : public Learner {
       std::fill(row.begin(), row.end(), 0.0);
       std::visit([&](const auto& x) { x.each([&](std::size_t j, auto v) { row[j] = static_cast<double>(v); }); },
                  rows[i]);
-      for (const std::size_t j : kept_) values.push_back(row[j]);
+      append_kept(row, values);
     }
-    return DenseRows<double>{values.data(), rows.size(), kept_.size()};
+    return DenseRows<double>{values.data(), rows.size(), count_kept()};
+  }
+  std::size_t count_kept() const {
+    return columns_ -
+           static_cast<std::size_t>(std::lower_bound(aside_.begin(), aside_.end(), columns_) - aside_.begin());
+  }
+  // Appends what a row has in the columns that are kept.
+  template <class T>
+  void append_kept(const std::vector<T>& row, std::vector<T>& out) const {
+    auto from = row.begin();
+    for (const std::size_t j : aside_) {
+      if (j >= row.size()) break;
+      const auto to = row.begin() + static_cast<std::ptrdiff_t>(j);
+      out.insert(out.end(), from, to);
+      from = to + 1;
+    }
+    out.insert(out.end(), from, row.end());
   }
   std::vector<double> whole(std::span<const double> few, double other) const {
     std::vector<double> row(columns_, other);
-    for (std::size_t j = 0; j < few.size(); ++j) row[kept_[j]] = few[j];
+    auto aside = aside_.begin();
+    std::size_t to = 0;
+    for (const double v : few) {
+      for (; aside != aside_.end() && *aside == to; ++aside) ++to;
+      row[to++] = v;
+    }
     return row;
   }
 
   std::shared_ptr<Learner> learner_;
   std::size_t columns_;
-  std::vector<std::size_t> kept_, aside_;  // columns of the rows
+  std::vector<std::size_t> aside_;  // in order; some may still have to come
 };
 
 // Fields are those of the first learner alone, or those of a stack of all.

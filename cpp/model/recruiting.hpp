@@ -30,9 +30,7 @@ struct Residuals {
     r.assign(whole_lanes<double>(outputs), 0.0);
     h = 1;
     if (outputs > 1) {
-      const double top = *std::max_element(scores.begin(), scores.end());
-      double total = 0;
-      for (std::size_t c = 0; c < outputs; ++c) total += r[c] = std::exp(scores[c] - top);
+      const double total = softmax_terms(scores, r);
       h = 1 / total * (1 - 1 / total);
       for (std::size_t c = 0; c < outputs; ++c) r[c] = (c == question.v.plus ? 1 : 0) - r[c] / total;
     } else if (task.has_labels()) {
@@ -47,9 +45,17 @@ struct Residuals {
 
 class Recruiting {
  public:
-  // The first `members` of a map are recruited.
+  // The first `members` of a map are recruited. There is no memory for them before begin() or the restored fields: in a
+  // forged file their number may be far above what its arrays hold.
   Recruiting(std::size_t members, std::size_t every, std::size_t patience, Counter seed)
-      : members_(members), every_(every), patience_(patience), random_(seed, 0), use_(members), born_(members) {}
+      : members_(members), every_(every), patience_(patience), random_(seed, 0) {}
+
+  // At the start, and whenever all members are drawn anew.
+  void begin() {
+    use_.assign(members_, 0.0);
+    born_.assign(members_, 0);
+    rows_ = 0;
+  }
 
   std::size_t size() const { return use_.size(); }
   // Only the last of so many rows may be followed by an exchange.
@@ -73,11 +79,6 @@ class Recruiting {
     use_[leaves] = 0;
     born_[leaves] = rows_;
     exchange(leaves, random_.uniform() < 0.7 ? best : leaves);
-  }
-  void restart() {
-    std::fill(use_.begin(), use_.end(), 0.0);
-    std::fill(born_.begin(), born_.end(), Counter{0});
-    rows_ = 0;
   }
 
   void fields(Fields& io) {

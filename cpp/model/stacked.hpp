@@ -478,10 +478,9 @@ class StackedLabels final : public Stacked {
   double wrong_of(Vector f, std::size_t right) { return std::clamp(probabilities(f, right), 1e-12, 1.0); }
   double probabilities(Vector f, std::size_t right) {
     if (outputs_ == 1) return 1 / (1 + std::exp(right == 1 ? f[0] : -f[0]));
-    p_.assign(f.begin(), f.end());
-    const double top = *std::max_element(f.begin(), f.end());
-    double sum = 0, wrong = 0;
-    for (double& p : p_) sum += p = std::exp(p - top);
+    p_.resize(f.size());
+    const double sum = softmax_terms(f, p_);
+    double wrong = 0;
     for (std::size_t c = 0; c < p_.size(); ++c) {
       p_[c] /= sum;
       if (c != right) wrong += p_[c];

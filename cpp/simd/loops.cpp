@@ -68,6 +68,27 @@ double sum_of_exponentials(const double* v, double from, std::size_t n) {
   return sum_of(sums);
 }
 
+double softmax_terms(const double* v, std::size_t n, double* out) {
+  std::size_t i = 0;
+  Doubles tops = all(-std::numeric_limits<double>::infinity());
+  for (; i + width <= n; i += width) tops = larger(load(v + i), tops);
+  double each[width];
+  store(each, tops);
+  const double top = std::max(*std::max_element(each, each + width), i < n ? *std::max_element(v + i, v + n) : each[0]);
+  Doubles sums{};
+  for (i = 0; i + width <= n; i += width) {
+    const Doubles e = exponential(load(v + i) - top);
+    store(out + i, e);
+    sums += e;
+  }
+  if (i == n) return sum_of(sums);
+  std::fill(std::copy(v + i, v + n, each), each + width, -std::numeric_limits<double>::infinity());
+  const Doubles e = exponential(load(each) - top);
+  store(each, e);
+  std::copy_n(each, n - i, out + i);
+  return sum_of(sums + e);
+}
+
 void exponential_row(double* r, std::size_t n) {
   for (std::size_t i = 0; i < n; i += width) store(r + i, exponential(load(r + i)));
 }
@@ -324,6 +345,7 @@ const Loops BUDGETRON_JOIN(loops_, BUDGETRON_ISA) = {
     .laplacian_single = laplacian_single,
     .exponential = exponential_row,
     .sum_of_exponentials = sum_of_exponentials,
+    .softmax_terms = softmax_terms,
     .exponential_single = exponential_singles,
     .sine_cosine = sine_cosine_row,
     .sine_cosine_single = sine_cosine_singles,

@@ -86,6 +86,7 @@ struct Loops {
   void (*laplacian_single)(const float* r, Rate<float> gamma, std::size_t n, double* k);
   void (*exponential)(double* r, std::size_t n);
   double (*sum_of_exponentials)(const double* v, double from, std::size_t n);  // sum_i exp(v_i - from)
+  double (*softmax_terms)(const double* v, std::size_t n, double* out);  // out = exp(v - the largest v), and their sum
   void (*exponential_single)(float* r, std::size_t n);  // n: multiple of single_lanes; arguments up to 88
   // scale sin(r) and scale cos(r), to 3.5 ulp. r is padded to a multiple of the lane count (single_lanes for floats).
   void (*sine_cosine)(const double* r, double scale, std::size_t n, double* sine, double* cosine);

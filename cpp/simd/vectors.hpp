@@ -1,7 +1,9 @@
 // Vectors of doubles and their operations.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <span>
 
@@ -33,5 +35,14 @@ inline void add(double c, Vector x, std::span<double> y) {
 }
 
 inline void scale(double c, std::span<double> y) { loops->scale(c, y.data(), y.size()); }
+
+// out = exp(v - the largest v), and their sum. A few are made one by one: the same bits on all instruction sets.
+inline double softmax_terms(Vector v, std::span<double> out) {
+  if (v.size() > 4 * lanes) return loops->softmax_terms(v.data(), v.size(), out.data());
+  const double top = *std::max_element(v.begin(), v.end());
+  double sum = 0;
+  for (std::size_t i = 0; i < v.size(); ++i) sum += out[i] = std::exp(v[i] - top);
+  return sum;
+}
 
 }  // namespace budgetron

@@ -15,7 +15,23 @@ from functools import partial
 import numpy as np
 import pytest
 
-from budgetron import Gaussian, OneByOne, OnlineClassifier, OnlineRegressor, auto, load, ogd, perceptron
+from budgetron import (
+    OGD,
+    Gaussian,
+    Laplacian,
+    LearnedWidths,
+    Mapped,
+    OneByOne,
+    OnlineClassifier,
+    OnlineRegressor,
+    RandomBinning,
+    RandomFourier,
+    Squared,
+    auto,
+    load,
+    ogd,
+    perceptron,
+)
 from tests.helpers import forked
 from tests.helpers.members import bits, data, estimator, start
 
@@ -153,6 +169,23 @@ def test_views_share_nothing_but_the_state():
     )
     assert before.classes_.tolist() == fitted.labels.classes.tolist() == [0, 1]
     assert model.classes_.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "features",
+    [LearnedWidths(Gaussian(0.5), 20), RandomBinning(Laplacian(0.5), 20), RandomFourier()],
+    ids=str,
+)
+def test_the_first_predictions_of_a_loaded_model(features, tmp_path):
+    """It draws its features when the first row needs them, here in four threads at once."""
+    X, y = data("regression", 60)
+    model = estimator("regression", Mapped(features, OGD(0.1, loss=Squared()))).fit(X, y)
+    model.save(tmp_path / "model")
+    for _ in range(20):
+        loaded = load(tmp_path / "model")
+        *found, _ = at_once(*[partial(loaded.predict, X)] * 4, lambda loaded=loaded: loaded.memory_bytes_)
+        for each in found:
+            np.testing.assert_array_equal(each, model.predict(X))
 
 
 def test_the_default_is_saved_in_two_threads_at_once():

@@ -18,12 +18,14 @@ from budgetron import (
     Laplacian,
     Logistic,
     Mapped,
+    OnlineClassifier,
     Perceptron,
     RandomBinning,
     Recruited,
     Squared,
     Tiles,
 )
+from budgetron.estimators.online import progressive
 from tests.helpers.cases import each
 from tests.helpers.trajectories import SEED, TASKS, assert_close, native_scores, stream, trajectory
 from tests.references import cells as plain
@@ -118,6 +120,23 @@ def test_recruiting_reference(task):
     assert generation.tolist() == oracle.map.generation
     assert sum(oracle.map.generation) > 10  # most old members have left
     assert_close(got, expected, 1e-6)
+
+
+def test_many_classes():
+    """Beyond 32 classes a softmax is made in registers."""
+    X, _ = stream("multiclass", 400, 5, D)
+    y = np.digitize(X[:, 0] + 0.3 * X[:, 1], np.linspace(-2, 2, 39))
+    learner = Mapped(Recruited(Tiles(20, 4, 0.5), every=20, share=0.8), Kalman(3.0))
+    model = OnlineClassifier(learner, random_state=SEED)
+    _, [scored] = progressive(model, X, y, None, list(range(40)))
+    oracle = plain.Cells(
+        plain.Tiles(20, 4, 0.5, D, SEED),
+        lambda: plain.Kalman(3.0, 0.0),
+        step.multiclass(40),
+        recruiting=plain.Recruiting(16, 20, 3000, SEED),
+    )
+    assert_close(scored.scores, trajectory(oracle, X, y), 1e-6)
+    assert_close(model.fitted_.model.state()["recruiting.use"], oracle.recruiting.use, 1e-6)
 
 
 @each("task", TASKS)

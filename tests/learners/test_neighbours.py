@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import subprocess
 import sys
 import warnings
 from itertools import pairwise
@@ -24,7 +23,7 @@ from budgetron import (
 )
 from budgetron.model.model import Model
 from budgetron.parts.tasks import Labels, Targets
-from tests.helpers import members
+from tests.helpers import forked, members
 from tests.helpers.cases import each
 from tests.references import auto
 from tests.references.neighbours import Neighbours as Reference
@@ -175,11 +174,12 @@ X[::7, 3] = np.nan
 print(OnlineRegressor(Neighbours(150)).progressive_predict(X, y).tobytes().hex())
 """
     printed = {
-        subprocess.run(
+        forked.run(
             [sys.executable, "-c", program],
             env=os.environ | {"BUDGETRON_ISA": name},
             capture_output=True,
             check=True,
+            libraries=True,
         ).stdout
         for name in _core.instruction_sets()
     }

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import subprocess
 import sys
 import threading
 from typing import ClassVar
@@ -33,6 +32,7 @@ from budgetron import (
     projectron,
     rbp,
 )
+from tests.helpers import forked
 from tests.helpers.cases import each
 from tests.helpers.trajectories import TASKS, assert_close, native_scores, stream
 
@@ -240,7 +240,7 @@ def test_a_file_names_the_part_and_load_imports_nothing(tmp_path):
     with pytest.raises(ModelFileError, match="'RandomInPython'"):
         budgetron.load(tmp_path / "model", python_parts=[PerceptronInPython])
     text = f"import budgetron, sys; budgetron.load({str(tmp_path / 'model')!r})"
-    process = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    process = forked.run([sys.executable, "-c", text], capture_output=True, text=True, libraries=True)
     assert "a part in Python" in process.stderr
     assert b"def insert" not in (tmp_path / "model").read_bytes()
 

@@ -75,6 +75,9 @@ void kernels() {
   print("exponential", exponents);
   const auto logits = numbers<double>(n - 3, -20, 8, 5);
   print("sum of exponentials", std::vector<double>{loops->sum_of_exponentials(logits.data(), 2.5, logits.size())});
+  std::vector<double> terms(logits.size());
+  terms.push_back(loops->softmax_terms(logits.data(), logits.size(), terms.data()));
+  print("softmax terms", terms);
   auto exponents_single = numbers<float>(n, -110, 88, 5);
   loops->exponential_single(exponents_single.data(), n);
   print("exponential single", exponents_single);

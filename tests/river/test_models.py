@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
 import sys
 import threading
 from datetime import datetime
@@ -35,7 +34,7 @@ from budgetron import (
 )
 from budgetron.river import BudgetClassifier, BudgetRegressor, FourierFeatures
 from budgetron.river.frames import values_of
-from tests.helpers import members
+from tests.helpers import forked, members
 
 NAMES = ["rbp", "bduol", "auto", "fogd"]
 TWO_CLASSES = bduol(Gaussian(0.5), budget=10, maintenance=DualProjection)
@@ -502,13 +501,13 @@ def test_without_river_there_is_a_sentence() -> None:
     code = (
         "import sys; sys.modules['river'] = None; import budgetron; dir(budgetron); import budgetron.river"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = forked.run([sys.executable, "-c", code], capture_output=True, text=True, libraries=True)
     assert "ImportError: budgetron.river needs river: pip install 'river>=0.24'." in done.stderr
 
 
 def test_budgetron_does_not_import_river() -> None:
     code = "import budgetron, sys; budgetron.OnlineClassifier; print('river' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = forked.run([sys.executable, "-c", code], capture_output=True, text=True, libraries=True)
     assert done.stdout == "False\n"
 
 

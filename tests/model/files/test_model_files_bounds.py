@@ -15,16 +15,25 @@ from budgetron import (
     AdaGrad,
     Averaged,
     CoinBetting,
+    Dated,
     Gaussian,
     HadamardFourier,
     Identity,
+    Kalman,
+    Laplacian,
+    LearnedWidths,
     Mapped,
     Nystrom,
     OrthogonalFourier,
+    RandomBinning,
     RandomFourier,
+    Recruited,
     SobolFourier,
+    SparseFourier,
     Spectrum,
     Stack,
+    Stacked,
+    Tiles,
     fogd,
     model_files,
     perceptron,
@@ -99,12 +108,25 @@ def forged(path, change, arrays=None):
 
 
 def components(fitted):
-    learner = fitted["learner"].get("learner", fitted["learner"])
-    learner["features"]["components"] = 10**7
+    features = fitted["learner"].get("learner", fitted["learner"])["features"]
+    features.get("features", features)["components"] = 10**7
 
 
 def width(fitted):
     fitted["n_features_in"] = 2**31 - 1
+
+
+def many_columns(fitted):
+    fitted["n_features_in"] = 10**7
+
+
+def table(fitted):
+    fitted["learner"]["features"].update(depth=24, cells=2**28, memory=2**31)
+
+
+def grids(fitted):
+    fitted["learner"]["features"]["count"] = 10_000
+    fitted["n_features_in"] = 1024
 
 
 def side_by_side(fitted):
@@ -133,6 +155,13 @@ ALL = {"state/fourier.all": np.array([1], np.uint64)}
         (Mapped(SobolFourier(K, 20), OGD()), lambda fitted: fitted.update(n_features_in=20_000), ALL),
         (Mapped(HadamardFourier(K, 20), OGD()), components, {}),
         (Mapped(HadamardFourier(K, 20), OGD()), width, {}),
+        (Mapped(LearnedWidths(K, 20), OGD()), components, {}),
+        (Mapped(LearnedWidths(K, 2), OGD()), many_columns, {}),
+        (Mapped(Recruited(RandomFourier(K, 20)), OGD()), components, {}),
+        (Mapped(Recruited(SparseFourier(20)), Kalman()), components, {}),
+        (Mapped(Tiles(9, 14), Kalman()), table, {}),
+        (Mapped(RandomBinning(Laplacian(0.5), 9), Kalman()), grids, {}),
+        (Dated(Mapped(Identity(), Kalman()), Stacked(Mapped(Identity(), Kalman()))), many_columns, {}),
         (Mapped(Identity(), AdaGrad()), width, {}),
         (Mapped(Identity(), CoinBetting()), width, {}),
         (Mapped(Identity(), AROW()), side_by_side, {}),
