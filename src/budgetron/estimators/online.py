@@ -140,10 +140,8 @@ class Online(FittedAttributes, Explaining, BaseEstimator):  # type: ignore[misc]
         counted = X if weights is None or not weights.any() else X[weights > 0]
         dates = [] if encoding is None or encoding.fixed or device != "cpu" else encoding.dates
         first = min([X.shape[1], *dates])  # a learner that does not see dates is widened by them
-        wide = np.arange(max(first, expected)) % first  # as many columns, alike; but no memory for them
-        resolved = learner.composition(first).resolved(
-            counted[:, :first] if expected <= first else counted[:, wide]
-        )
+        wide = np.arange(max(first, expected)) % first  # as many columns, alike
+        resolved = learner.resolved(counted[:, :first] if expected <= first else counted[:, wide])
         if with_all_columns(resolved) is resolved:
             first, resolved = X.shape[1], learner.resolved(counted)
         model = Model(resolved, self._task(labels), first, X.dtype, seed_of(self), device)

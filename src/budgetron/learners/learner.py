@@ -51,10 +51,6 @@ class Learner(Spec):
         """Whether the number of its support vectors is limited."""
         return False
 
-    def composition(self, n_features: int = 1) -> Learner:  # noqa: ARG002
-        """The learner in parts, for so many columns; itself if it has no other parts than its own."""
-        return self
-
     def check(self, task: Task, n_features: int = 1) -> None:
         """Refuse a description of which no model can be built, without building one.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from budgetron._util import check
+from budgetron.learners.automatic import Auto
 from budgetron.learners.averaged import Averaged
 from budgetron.learners.dated import Dated
 from budgetron.learners.kernelized import Kernelized
@@ -72,7 +73,8 @@ def merge_promise(learner: Learner, *, targets: bool = False) -> dict[str, str]:
 
 
 def _promises(learner: Learner, targets: bool) -> Iterator[tuple[str, str]]:
-    learner = learner.composition()
+    if isinstance(learner, Auto):
+        learner = learner.composition()
     if isinstance(learner, Dated):
         yield from _promises(learner.learner, targets)
     elif isinstance(learner, Scaled):
