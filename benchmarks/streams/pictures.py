@@ -25,13 +25,12 @@ DRAWN = ("auto 50", "ARF 10", "HAT", "Hoeffding tree")
 CALIBRATED = ("a9a", "ijcnn1", "cod-rna", "elec")
 EXPERTS = (
     "inputs, steady",
-    "Fourier of two widths, steady",
+    "Fourier of three widths, steady",
     "sparse Fourier, steady",
     "bpa_nn",
     "tiles",
     "recruited tiles",
     "bins and pairs of bins",
-    "smoother Fourier, steady",
     "inputs, forgets fast",
     "bins, forgets fast",
     "neighbours",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -33,7 +34,7 @@ class Column {
   static constexpr std::size_t ranges = 6, others = 5, unseen = 6, missing = 7, cells = 8;
 
   // The column appears so many rows after the beginning of a block.
-  Column(std::size_t per_level, Counter late) : late_(late), shares_(cells, per_level) {}
+  Column(std::size_t per_level, Counter late) : late_(late), shares_(cells, per_level, ranges) {}
 
   // Whether the value is far from all before.
   bool number(double value) {
@@ -58,14 +59,15 @@ class Column {
 
   // The end of a row with a value that is far; so many rows of the block are over.
   std::optional<Change> sudden(double level, Counter over) {
-    const std::vector<double> far = kind_ == Numbers ? gross_.found(level) : std::vector<double>();
+    const std::vector<double> far =
+        kind_ == Numbers ? gross_.found(level * shares_.dispersion.factor()) : std::vector<double>();
     if (far.empty()) return std::nullopt;
     std::vector<Counter> before = shares_.total(), after(cells);
     for (const double value : far) ++after[range_of(value)];
     for (std::size_t c = 0; c < cells; ++c) before[c] += open_[c] - std::min(after[c], before[c] + open_[c]);
     std::fill(open_.begin(), open_.end(), Counter(0));
     late_ = over;
-    return changed(Split{0.0, 0, std::move(before), std::move(after)});
+    return changed(Split{0, std::move(before), std::move(after)});
   }
 
   // The end of a block of so many rows. After a change the cells are made anew.
@@ -98,9 +100,8 @@ class Column {
     io.field("seen", seen_);
     io.field("open", open_);
     shares_.fields(io);
+    gross_.fields(io);
   }
-
-  void gross_fields(Fields& io) { gross_.fields(io); }
 
   bool is_consistent() const {
     const bool first = numbers_.size() + texts_.size() <= most_first && first_rows_ <= most_first;
@@ -144,19 +145,20 @@ class Column {
       first_rows_ = 0;
       return;
     }
+    last = std::max<Counter>(last, 1);
     kind_ = texts_.size() > numbers_.size() ? Texts : Numbers;
-    kind_ == Texts ? decide_texts() : decide_ranges();
+    kind_ == Texts ? decide_texts(last) : decide_ranges(last);
     Counter present = 0;
     for (std::size_t c = 0; c < missing; ++c) present += open_[c];
     open_[missing] = first_rows_ - std::min<Counter>(first_rows_, values);
     if (kind_ == Texts) open_[missing] = open_[missing] * present / values;  // half of the texts are counted
-    shares_.add(open_, static_cast<Counter>(std::bit_width(first_rows_ / std::max<Counter>(last, 1))) - 1);
+    shares_.add(open_, static_cast<Counter>(std::bit_width(first_rows_ / last)) - 1);
     open_.assign(cells, 0);
     numbers_ = {}, texts_ = {}, first_rows_ = 0;
   }
 
   // Limits at the sextiles. A value that is several of them is a range of its own.
-  void decide_ranges() {
+  void decide_ranges(Counter block) {
     std::vector<double> sorted = numbers_;
     std::sort(sorted.begin(), sorted.end());
     limits_.clear();
@@ -167,12 +169,31 @@ class Column {
       if (limits_.empty() || limit > limits_.back()) limits_.push_back(limit);
       last = sextile;
     }
-    for (const double value : numbers_) ++open_[range_of(value)];
+    count_first(std::span<const double>(numbers_), block, [&](double value) { ++open_[range_of(value)]; });
     open_[unseen] += texts_.size();
   }
 
+  // Counts the first values that count, and compares all blocks of them with the next one.
+  template <class Value, class Count>
+  void count_first(std::span<const Value> values, Counter block, Count count) {
+    std::vector<std::vector<Counter>> blocks;
+    std::vector<Counter> before(cells);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      count(values[i]);
+      if ((i + 1) % block != 0) continue;
+      blocks.push_back(open_);
+      for (std::size_t c = 0; c < cells; ++c) blocks.back()[c] -= before[c];
+      before = open_;
+    }
+    for (Counter level = 0; blocks.size() > 1; ++level, blocks.resize(blocks.size() / 2)) {
+      for (std::size_t i = 0; i + 1 < blocks.size(); ++i) shares_.dispersion.compare(level, blocks[i], blocks[i + 1]);
+      for (std::size_t i = 0; i < blocks.size() / 2; ++i)
+        for (std::size_t c = 0; c < cells; ++c) blocks[i][c] = blocks[2 * i][c] + blocks[2 * i + 1][c];
+    }
+  }
+
   // The first half of the texts says which are frequent, the second half is counted.
-  void decide_texts() {
+  void decide_texts(Counter block) {
     for (const double value : numbers_) texts_.push_back(std::bit_cast<Counter>(value));
     const std::size_t half = texts_.size() / 2;
     std::vector<std::pair<Counter, Counter>> counts;  // text and count, in order of their first rows
@@ -186,7 +207,7 @@ class Column {
     std::stable_sort(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     frequent_.clear();
     for (std::size_t i = 0; i < std::min(counts.size(), others); ++i) frequent_.push_back(counts[i].first);
-    for (std::size_t i = half; i < texts_.size(); ++i) count_text(texts_[i]);
+    count_first(std::span<const Counter>(texts_).subspan(half), block, [&](Counter hash) { count_text(hash); });
   }
 
   Change changed(Split split) {
@@ -261,11 +282,6 @@ class Columns {
   void fields(Fields& io) {
     io.field("rows", rows_);
     for (Column& column : columns_) column.fields(io);
-  }
-
-  // States that were saved before there were these end without them.
-  void gross_fields(Fields& io) {
-    for (Column& column : columns_) column.gross_fields(io);
   }
 
   bool is_consistent() const {

@@ -21,8 +21,8 @@ struct Change {
 
 class Rates {
  public:
-  Rates(std::size_t cells, std::size_t block, std::size_t per_level, double level)
-      : block_(block), level_(level), open_(cells), shares_(cells, per_level) {}
+  Rates(std::size_t cells, std::size_t block, std::size_t per_level, double level, Counter growing)
+      : block_(block), level_(level), open_(cells), shares_(cells, per_level, 0, growing) {}
 
   // Tells a code below the number of cells. After a change, only the rows after it count.
   std::optional<Change> tell(std::size_t code) {

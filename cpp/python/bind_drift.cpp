@@ -137,7 +137,6 @@ template <class Detector>
 nb::tuple packed(Detector& detector) {
   Pack io;
   detector.fields(io);
-  if constexpr (std::is_same_v<Detector, Columns>) detector.gross_fields(io);
   const std::size_t numbers = io.packed.numbers.size(), counters = io.packed.counters.size();
   return nb::make_tuple(array(std::move(io.packed.numbers), {numbers}),
                         array(std::move(io.packed.counters), {counters}));
@@ -147,8 +146,6 @@ template <class Detector>
 bool unpacked(Detector& detector, const Array1<double>& numbers, const Array1<Counter>& counters) {
   Unpack io({{numbers.data(), numbers.data() + numbers.size()}, {counters.data(), counters.data() + counters.size()}});
   detector.fields(io);
-  if constexpr (std::is_same_v<Detector, Columns>)
-    if (!io.whole()) detector.gross_fields(io);
   return io.whole();
 }
 
@@ -173,7 +170,8 @@ void bind_drift(nb::module_& m) {
       .def_ro("middle", &Change::middle)
       .def_ro("above", &Change::above);
   nb::class_<Rates>(m, "Rates")
-      .def(nb::init<std::size_t, std::size_t, std::size_t, double>(), "cells"_a, "block"_a, "per_level"_a, "level"_a)
+      .def(nb::init<std::size_t, std::size_t, std::size_t, double, Counter>(), "cells"_a, "block"_a, "per_level"_a,
+           "level"_a, "growing"_a = 1)
       .def("tell", &tell_codes, "codes"_a.noconvert())
       .def("state", &packed<Rates>, nb::sig("def state(self) -> tuple[object, object]"))
       .def(

@@ -60,7 +60,7 @@ def fit(
     >>> rows, labels = da.from_array(X[:400], chunks=(100, -1)), da.from_array(y[:400], chunks=100)
     >>> fitted = distributed.fit(model, rows, labels)
     >>> int((fitted.predict(X[400:]) != y[400:]).sum())
-    0
+    1
     """
     estimator = _estimator(model)
     fan_in = check.count("distributed.fit", "fan_in", fan_in)

@@ -35,7 +35,7 @@ REMEMBERED = 2**18  # numbers in the window of neighbours beside wide maps
 class Auto(Learner):
     """The default learner: raw rows in, calibrated probabilities out, nothing to tune.
 
-    Thirteen experts learn side by side from rows that are standardised along the stream. A filter on top
+    Twelve experts learn side by side from rows that are standardised along the stream. A filter on top
     learns how far to trust each (:class:`~budgetron.Stacked`). What would be tuned, the width of a kernel,
     the depth of a tree and the speed of forgetting, is covered by experts that differ in it.
 
@@ -43,7 +43,7 @@ class Auto(Learner):
 
     * the inputs alone, with a :class:`~budgetron.Kalman` filter that never forgets, one that forgets
       slowly, and one that forgets fast;
-    * Fourier features of two widths, and of a third, larger one, never forgetting;
+    * Fourier features of three widths, never forgetting;
     * :class:`~budgetron.SparseFourier` features, for rules over few of many columns;
     * :func:`~budgetron.bpa_nn`, a kernel machine on a budget, which moves at once.
 
@@ -61,9 +61,9 @@ class Auto(Learner):
     Parameters
     ----------
     size : int
-        The one knob for memory and time against error: the number of Fourier components of each map (a
-        third of it for each of two narrow widths), at most 5000, and up to 200 half the number of support
-        vectors. Below 50 there are fewer cells and neighbours too.
+        The one knob for memory and time against error: the number of Fourier components of each map, at
+        most 5000, and up to 200 half the number of support vectors. Below 50 there are fewer cells and
+        neighbours too.
         The page "The default" has figures.
     drift : bool
         Whether the world may change. False takes the experts that never forget only, and a filter that does
@@ -85,7 +85,7 @@ class Auto(Learner):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> clf = OnlineClassifier(Auto(size=50), random_state=0)
     >>> int((clf.progressive_predict(X, y) != y).sum())
-    23
+    21
     """
 
     size: int = 50
@@ -105,12 +105,13 @@ class Auto(Learner):
         if size > 5000:
             raise ValueError(f"Auto: size must be at most 5000, got {size}: memory grows with its square.")
         third = max(1, size // 3)
-        narrow = RandomFourier(Gaussian("4/d"), third + size % 3), RandomFourier(Gaussian("1/d"), third)
+        widths = {"4/d": third + size % 3, "1/d": third, "0.25/d": third}
+        three_widths = [RandomFourier(Gaussian(gamma), components) for gamma, components in widths.items()]
         local = min(size, LOCAL)
         members, cells, window = 2 * local, 100 * local * min(max(n_features, 12), 48), 20 * local
         steady = [
             Mapped(_inputs(), Kalman(prior=1)),
-            Mapped(_beside_inputs(*narrow), Kalman(prior=10)),
+            Mapped(_beside_inputs(*three_widths), Kalman(prior=10)),
             Mapped(_beside_inputs(SparseFourier(size)), Kalman(prior=3, covariance=500)),
             Kernelized(Gaussian("1/d"), PA(C=0.1), SwapNearest(2 * min(size, KERNELS))),
             Mapped(Tiles(members, cells=cells, memory=2**23), Kalman(prior=6)),
@@ -121,8 +122,6 @@ class Auto(Learner):
         if wide:
             steady += self._wide(size)
             window = max(window, min(REMEMBERED // n_features, 2**16))
-        smooth = RandomFourier(Gaussian("0.25/d"), size)
-        steady.append(Mapped(_beside_inputs(smooth), Kalman(prior=10, covariance=500)))
         if not check.instance(self, "drift", self.drift, bool):
             dated = Stacked(*_dated(size)[:4], drift=0.0)
             return Standardised(Dated(Stacked(*steady, drift=0.0), dated))

@@ -42,7 +42,7 @@ class BudgetClassifier(Streaming, base.MiniBatchClassifier):  # type: ignore[mis
     >>> from budgetron.river import BudgetClassifier
     >>> model = BudgetClassifier(seed=0)
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 91.67%
+    Accuracy: 91.51%
     """
 
     @property

@@ -27,7 +27,7 @@ class BudgetRegressor(Streaming, base.MiniBatchRegressor):  # type: ignore[misc]
     >>> from budgetron.river import BudgetRegressor
     >>> model = BudgetRegressor(seed=0)
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.228741
+    MAE: 0.228458
     """
 
     def _estimator(self, learner: Learner, encoder: Encoder) -> OnlineRegressor:

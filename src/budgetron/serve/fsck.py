@@ -9,9 +9,9 @@ from budgetron._util.errors import DataError, ModelFileError
 from budgetron.serve import archive, log_check, retention, settings, snapshot, webhooks
 from budgetron.serve.changes import change_of, rows_of
 from budgetron.serve.entries import CHANGE, LoggedRequest
+from budgetron.serve.folders import folders, strays
 from budgetron.serve.limits import Limits
 from budgetron.serve.log import Log
-from budgetron.serve.models import folders, strays
 from budgetron.serve.problems import Problem
 from budgetron.serve.replay import restored
 

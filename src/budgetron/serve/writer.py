@@ -29,7 +29,7 @@ from budgetron.serve.rows import Label as LabelValue
 from budgetron.serve.team import OWN, Lessons, compare, lessons, look
 
 if TYPE_CHECKING:
-    from budgetron.serve.models import Model
+    from budgetron.serve.model import Model
 
 report = logging.getLogger("budgetron.serve")
 encode = msgspec.json.encode

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from budgetron import _core
 from tests.helpers.cases import each
@@ -22,13 +23,45 @@ def codes_of(seed, cells):
 
 
 @each("cells", [2, 3, 16])
-@each("block, per_level", [(8, 4), (32, 3), (1, 1)])
-def test_rates_are_their_definition(cells, block, per_level):
+@each("block, per_level, growing", [(8, 4, 1), (8, 4, 64), (32, 3, 4), (1, 1, 1)])
+def test_rates_are_their_definition(cells, block, per_level, growing):
     for seed in range(3):
         codes = codes_of(seed, cells)[: 600 if block == 1 else None]
-        expected = drift.rates(codes.tolist(), cells, block, per_level, 6.0)
+        expected = drift.rates(codes.tolist(), cells, block, per_level, 6.0, growing)
         assert expected or block == 1
-        assert found(_core.Rates(cells, block, per_level, 6.0).tell(codes)) == expected
+        assert found(_core.Rates(cells, block, per_level, 6.0, growing).tell(codes)) == expected
+
+
+@each("stay", [0.5, 0.9, 0.99])
+def test_rates_of_rows_in_runs_are_their_definition(stay):
+    changes = 0
+    for seed in range(4):
+        codes = in_runs(seed, stay, 3000) + (np.arange(3000) > 2000)
+        expected = drift.rates(codes.tolist(), 4, 8, 4, 9.0, 64)
+        assert found(_core.Rates(4, 8, 4, 9.0, 64).tell(codes)) == expected
+        changes += len(expected)
+    assert changes > 1
+
+
+def in_runs(seed, stay, n):
+    rng = np.random.default_rng(seed)
+    new = np.where(rng.random(n) >= stay, np.arange(n), 0)
+    return rng.integers(0, 3, n)[np.maximum.accumulate(new)]
+
+
+def test_rows_that_depend_on_those_before_raise_no_alarms():
+    """Few at the beginning, while that is not known yet. That of independent rows is as it was."""
+    rng = np.random.default_rng(0)
+    shocks = rng.normal(size=(40_000, 20))
+    for share, most in ((0.5, 2), (0.9, 2), (0.98, 4)):
+        values = lfilter([1], [1, -share], shocks, axis=0)
+        assert len(_core.Columns(20, 3, 10.0, 32).tell_rows([], values)) <= most
+    codes = [in_runs(seed, 0.9, 40_000) for seed in range(5)]
+    assert sum(len(_core.Rates(16, 32, 3, 12.0).tell(each)) for each in codes) <= 5
+    alike = lfilter([1], [1, -0.9], rng.normal(size=20_000))
+    alike[10_000:] += 3 * alike.std()
+    [change] = _core.Columns(20, 3, 10.0, 8).tell_rows([], alike[:, None])
+    assert 10_000 < change.row < 10_600
 
 
 @each("size", [1, 7, 100, 5000])
@@ -59,6 +92,8 @@ def columns_of(seed):
         "rare": np.where(rng.random(n) < 0.9, None, rng.normal(size=n).astype(object)),
         "words": rng.choice(words, size=n, p=np.r_[0.4, 0.2, np.full(6, 0.4 / 6)]),
         "new words": [f"{w}{i}" if late[i] and i % 2 else w for i, w in enumerate(rng.choice(words, n))],
+        "slow": lfilter([1], [1, -0.9], rng.normal(size=n)),
+        "in runs": np.repeat(rng.choice(words, n // 30), 30),
         "mixed": [str(v) if v < 0.2 else v for v in rng.random(n)],
     }
     lists = {
@@ -79,6 +114,8 @@ def test_columns_are_their_definition():
     for place, (name, values) in enumerate(lists.items()):
         expected = drift.column(values, 50, 3, level)
         assert found(changes, place) == expected, name
+        if name in {"slow", "in runs"}:  # which may raise false alarms in the first blocks
+            continue
         assert bool(expected) == (name in {"level", "spread", "unit", "flag", "gone", "new words"}), name
         assert all(1200 < row <= 1700 for row, *_ in expected), name
 
@@ -174,17 +211,6 @@ def test_memory_does_not_grow_with_the_rows():
         sizes.append(sum(array.nbytes for array in detector.state()))
     assert sizes[-1] < 4 * 6000
     assert sizes[-1] - sizes[0] < 4 * 600
-
-
-def test_a_state_of_before_there_were_far_values_is_taken():
-    detector = _core.Columns(50, 3, 8.0, 512)
-    detector.tell_records(columns_of(1)[1])
-    (numbers, counters), columns = detector.state(), len(detector.names)
-    again = _core.Columns(50, 3, 8.0, 512)
-    again.restore(detector.names, numbers[: -10 * columns], counters[: -2 * columns])
-    before, after = (np.split(each.state()[0], [-10 * columns]) for each in (detector, again))
-    assert before[0].tolist() == after[0].tolist()
-    assert not after[1].any()
 
 
 def test_a_damaged_state_is_refused():

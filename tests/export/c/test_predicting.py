@@ -106,7 +106,7 @@ def test_dates_are_seen_by_some_experts_only(task, tmp_path):
     records = [{"a": a, "b": b, "when": time, "c": c} for (a, b, c), time in zip(X, times, strict=True)]
     kind = OnlineRegressor if task == "regression" else OnlineClassifier
     model = kind(auto(size=5), random_state=0).partial_fit(records, y)
-    assert len(np.ravel(model.expert_weights_)) == 6  # the others together, and five that see the dates
+    assert len(np.ravel(model.expert_weights_)) == 6  # the twelve together, and five that see the dates
     rows = model.encoding_.encode(to_table(records), grow=False)[0]
     scores = one(model, rows, tmp_path)[1]
     wanted = members.scores(model, records)
