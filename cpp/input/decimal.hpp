@@ -141,18 +141,4 @@ inline const char* read_decimal(const char* p, double& value, Parse slow = parse
   return end;
 }
 
-// Whether a cell of CSV may be written as a code: it begins with 0 and a digit, as 01234 does. Quotes and blanks before
-// it do not count.
-inline bool may_have_codes(std::string_view text, char delimiter) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
-  const auto ends = [&](char c) { return c == delimiter || c == '\n' || c == '\r' || c == '"'; };
-  const auto begins = [&](std::size_t i) {
-    if (i == 0 || ends(text[i - 1])) return true;
-    return blank(text[i - 1]) && (i == 1 || ends(text[i - 2]) || blank(text[i - 2]));
-  };
-  for (std::size_t i = 0; (i = text.find('0', i)) < text.size(); ++i)
-    if (begins(i) && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9') return true;
-  return false;
-}
-
 }  // namespace budgetron

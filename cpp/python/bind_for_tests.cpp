@@ -29,6 +29,13 @@ NewArray<float> exponentials_single(const Array1<float>& x) {
 }
 
 // Two rows: sines and cosines.
+NewArray<double> sines_cosines(const Array1<double>& x, double scale) {
+  std::vector<double> r(aligned(x), aligned(x) + x.size()), out(2 * x.size());
+  r.resize((x.size() + lanes - 1) / lanes * lanes);
+  loops->sine_cosine(r.data(), scale, x.size(), out.data(), out.data() + x.size());
+  return array(std::move(out), {2, x.size()});
+}
+
 NewArray<double> sines_cosines_single(const Array1<float>& x) {
   std::vector<float> r(aligned(x), aligned(x) + x.size());
   std::vector<double> out(2 * x.size());
@@ -94,6 +101,8 @@ void bind_for_tests(nb::module_& m) {
         "The same by the method that it falls back on.");
   m.def("exponentials", &exponentials, "x"_a, "exp of every number, as merging computes it.");
   m.def("exponentials_single", &exponentials_single, "x"_a.noconvert(), "The same in single precision.");
+  m.def("sines_cosines", &sines_cosines, "x"_a, "scale"_a = 1,
+        "Two rows, sin and cos of every number times the scale, as the maps compute them.");
   m.def("sines_cosines_single", &sines_cosines_single, "x"_a.noconvert(), "The same in single precision.");
   m.def("products", &products<double>, "X"_a.noconvert(), "S"_a.noconvert(),
         "X' S as the kernels compute it, for features x rows in X and in S.");

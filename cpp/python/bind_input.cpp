@@ -3,7 +3,8 @@
 #include <optional>
 #include <tuple>
 
-#include "input/decimal.hpp"
+#include "input/codes.hpp"
+#include "input/periods.hpp"
 #include "input/scaling.hpp"
 #include "input/svmlight.hpp"
 #include "python/bind.hpp"
@@ -46,11 +47,12 @@ std::tuple<NewArray<double>, NewArray<std::int32_t>, NewArray<std::int64_t>, New
 bool codes_in(const nb::bytes& text, char delimiter) { return may_have_codes({text.c_str(), text.size()}, delimiter); }
 
 // Two rows: sines and cosines.
-NewArray<double> sines_cosines(const Array1<double>& x, double scale) {
-  std::vector<double> r(aligned(x), aligned(x) + x.size()), out(2 * x.size());
-  r.resize((x.size() + lanes - 1) / lanes * lanes);
-  loops->sine_cosine(r.data(), scale, x.size(), out.data(), out.data() + x.size());
-  return array(std::move(out), {2, x.size()});
+NewArray<double> places_in_period(const Array1<double>& moments, double length, double start) {
+  const std::size_t n = moments.size();
+  const std::vector<double> angles = angles_in_period(aligned(moments), n, length, start, lanes);
+  std::vector<double> out(2 * n);
+  loops->sine_cosine(angles.data(), 1, n, out.data(), out.data() + n);
+  return array(std::move(out), {2, n});
 }
 
 using AnyMatrix = std::variant<Matrix<double>, Matrix<float>>;
@@ -148,8 +150,7 @@ void bind_input(nb::module_& m) {
   nb::enum_<Precision>(m, "Precision").value("Single", Precision::Single).value("Double", Precision::Double);
   nb::class_<BoundRows>(m, "Rows");
   m.def("first_too_large", &too_large, "rows"_a, "precision"_a, "missing"_a = false);
-  m.def("sines_cosines", &sines_cosines, "x"_a, "scale"_a = 1,
-        "Two rows, sin and cos of every number times the scale, as the maps compute them.");
+  m.def("places_in_period", &places_in_period, "moments"_a, "length"_a, "start"_a);
   m.def("may_have_codes", &codes_in, "text"_a, "delimiter"_a);
   m.def("are_compressed_rows", &compressed, "indices"_a.noconvert(), "indptr"_a.noconvert(), "columns"_a);
   m.def("dense", &dense<double>, "X"_a.noconvert());

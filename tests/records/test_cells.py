@@ -1,12 +1,14 @@
 """Cells of CSV files mean the same wherever a batch was cut."""
 
 import datetime as dt
+import re
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from budgetron import _core
 from budgetron.records.arrow import column_of_texts
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table, joined
@@ -63,6 +65,14 @@ def test_meanings(cell, value):
 
 
 CELLS = st.sampled_from([*MEANINGS, None])
+
+
+@given(text=st.text('0015,; \t\n\r"a.', max_size=60))
+def test_codes_in_csv_are_found(text):
+    cell = re.search(r'(?:\A|[,\n\r"]|(?:\A|[,\n\r" \t])[ \t])0[0-9]', text)
+    assert _core.may_have_codes(text.encode(), ",") == (cell is not None)
+
+
 NUMBER_LIKE = st.text("0123456789+-.eE xinfa_()", max_size=6) | st.floats().map(repr)
 DATE_LIKE = st.builds(
     "{}-{:02}-{:02}{}".format,

@@ -10,6 +10,8 @@ import pytest
 
 from budgetron import Encoder, OnlineClassifier, OnlineRegressor, load
 from budgetron.records.reading import from_dicts
+from budgetron.records.texts import meaning
+from budgetron.records.values import normalised
 from budgetron.records.words import usual
 from tests.helpers.cases import each
 
@@ -53,6 +55,41 @@ def test_codes_stay_texts():
     assert encoding.kinds["c"].kind == "category"
     x = encoding.encode_one({"c": 7}, grow=False)
     assert not np.array_equal(x, encoding.encode_one({"c": "007"}, grow=False))
+
+
+@each("cut", [90, 95, 99, 100, 119])
+def test_numbers_that_decide_a_category_may_come_alone(cut):
+    rows = [{"c": "xy"[i % 2]} for i in range(90)] + [{"c": 5}] * 30
+    whole, parts = Encoder().build(), Encoder().build()
+    X, _ = whole.encode(from_dicts(rows))
+    found = [parts.encode(from_dicts(part))[0] for part in (rows[:90], rows[90:cut], rows[cut:]) if part]
+    assert parts.state() == whole.state()
+    np.testing.assert_array_equal(found[-1], X[cut:])
+
+
+@each("cut", [29, 30, 31, 40, 41])
+def test_dates_that_come_late_are_read_alike_in_any_cut(cut):
+    texts = [
+        *["1", "2"] * 15,
+        *["13/01/2024", "09/09/2024"] * 5,
+        *["2024-01-01 10:00", "2024-02-02 20:00"] * 5,
+    ]
+    rows = [{"c": text} for text in texts]
+    whole, parts = Encoder().build(), Encoder().build()
+    X, _ = whole.encode(from_dicts(rows))
+    found = [parts.encode(from_dicts(part))[0] for part in (rows[:cut], rows[cut:])]
+    single = Encoder().build()
+    each_row = [single.encode(from_dicts([row]))[0] for row in rows]
+    assert parts.state() == whole.state() == single.state()
+    np.testing.assert_array_equal(found[1], X[cut:])
+    np.testing.assert_array_equal(each_row[-1], X[-1:])
+
+
+def test_times_of_day_are_read_alike():
+    time = dt.time(9, 5, 30, 250_000)
+    assert meaning(time.isoformat()) == normalised(time) == 32730.25
+    assert meaning("09:05:30") == 32730.0
+    assert meaning("24:00:00") == "24:00:00"
 
 
 def test_a_running_number_is_left_out():

@@ -28,6 +28,14 @@ def messy(n=400, seed=0, in_order=False):
         yield f"{uuid},{when},{amount},{i % 40} %,{note},{country},,{code},{label}"
 
 
+def test_few_rows_and_none_that_can_be_read():
+    about = streams.describe(io.BytesIO(b"a,b\n1,\n2,\n"))
+    assert [column.kind for column in about.columns] == ["open", "blank"]
+    lines = io.BytesIO(b'{"a": [1]}\n{"a": [2]}\n')
+    with pytest.raises(DataError, match=r"line 1: column 'a': expected a number, .*, got a list"):
+        streams.describe(lines, format="jsonl")
+
+
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "t.csv"

@@ -27,6 +27,18 @@ def test_lines_are_records(rows):
     assert [block.start for block in blocks] == list(range(0, 3, rows))
 
 
+def test_labels_may_have_decimals():
+    text = b"".join(b'{"a": 1, "y": %g}\n' % y for y in (0, 0.25, 3))
+    [block] = read(text)
+    assert block.y.tolist() == [0.0, 0.25, 3.0]
+
+
+def test_a_file_named_json_has_json_lines(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_bytes(LINES)
+    assert len(next(iter(streams.table(path, "y")))) == 3
+
+
 def test_a_file_of_any_packing(tmp_path):
     path = tmp_path / "rows.jsonl.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + LINES))

@@ -1,6 +1,7 @@
 """Streams from CSV and Parquet files. test_streams.py tests what all sources share."""
 
 import io
+import json
 import re
 import sys
 
@@ -155,6 +156,36 @@ def test_rows_without_a_label(text, unlabelled):
     pytest.importorskip("pyarrow")
     [block] = streams.table(io.BytesIO(text), target="y")
     assert block.unlabelled.tolist() == unlabelled
+
+
+TARGETS = {"12.5": 12.5, "$1,234.50": 1234.5, "(3 %)": -3.0, "N/A": np.nan, "": np.nan, "1 200 EUR": 1200.0}
+
+
+def test_targets_as_people_write_them():
+    pytest.importorskip("pyarrow")
+    cells = [*TARGETS] * 2
+    expected = [TARGETS[cell] for cell in cells]
+    as_csv = "a,y\n" + "".join(f'1,"{cell}"\n' for cell in cells)
+    as_lines = "".join(json.dumps({"a": 1, "y": cell}) + "\n" for cell in cells)
+    for text, form in ((as_csv, "csv"), (as_lines, "jsonl")):
+        for rows in (1, 1000):
+            file = io.BytesIO(text.encode())
+            blocks = streams.table(file, "y", format=form, numeric_target=True, rows=rows)
+            np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), expected)
+
+
+def test_a_decimal_comma_in_targets_is_refused():
+    pytest.importorskip("pyarrow")
+    with pytest.raises(DataError, match="line 3: column 'y': expected a number, got '0,5'"):
+        list(streams.table(io.BytesIO(b'a,y\n1,2\n1,"0,5"\n'), "y", numeric_target=True))
+
+
+@each("rows", [1, 3, 1000])
+def test_words_for_nothing_do_not_tell_the_type_of_labels(rows):
+    pytest.importorskip("pyarrow")
+    text = b"a,y\n" + b"1,N/A\n2,null\n" * 3 + b"3,1\n4,0\n5,n/a\n"
+    labels = [y for block in streams.table(io.BytesIO(text), "y", rows=rows) for y in block.y]
+    assert [y for y in labels if y != "" and y == y] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("pack", [p for p in PACK if p != "plain"])

@@ -5,6 +5,7 @@ FORMATS = {
     ".tsv": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".json": "jsonl",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }

@@ -24,6 +24,10 @@ def column_of_arrow(array: Any, name: str) -> Column:
 
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
+    if isinstance(array, pa.DoubleArray):  # the usual cases first
+        return Column() if array.null_count == len(array) else Column(array.to_numpy(zero_copy_only=False))
+    if isinstance(array, pa.StringArray | pa.LargeStringArray):
+        return column_of_texts(array)
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.RunEndEncodedArray):
@@ -36,7 +40,7 @@ def column_of_arrow(array: Any, name: str) -> Column:
         return Column(numbers)
     if is_a.is_dictionary(kind):
         return categories(places_of(array.indices), array.dictionary.to_pylist())
-    if is_a.is_string(kind) or is_a.is_large_string(kind) or str(kind) == "string_view":
+    if str(kind) == "string_view":
         return column_of_texts(array)
     if is_a.is_timestamp(kind) or is_a.is_date(kind):
         seconds = seconds_of_arrow(array)
@@ -61,7 +65,13 @@ def _noun(kind: Any) -> str:
 
 def places_of(indices: Any) -> Array:
     """The indices of a dictionary; -1 for those that are missing."""
-    places: Array = indices.cast("int32").fill_null(-1).to_numpy(zero_copy_only=False)
+    import pyarrow as pa
+
+    if indices.type != pa.int32():
+        indices = indices.cast(pa.int32())
+    if indices.null_count:
+        indices = indices.fill_null(-1)
+    places: Array = indices.to_numpy(zero_copy_only=False)
     return places
 
 
@@ -69,13 +79,13 @@ def seconds_of_arrow(array: Any) -> Array:
     """Seconds (since 1970) of an array of moments, dates, times or durations; NaN for missing ones."""
     import pyarrow as pa
 
-    missing = array.is_null().to_numpy(zero_copy_only=False)
+    missing = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     days = pa.types.is_date32(array.type)
     unit = "ms" if pa.types.is_date64(array.type) else "s" if days else array.type.unit
     if array.type.bit_width == 32:
         array = array.cast(pa.int32())
     array = array.cast(pa.int64())
-    counts: Array = array.fill_null(0).to_numpy(zero_copy_only=False)
+    counts: Array = (array if missing is None else array.fill_null(0)).to_numpy(zero_copy_only=False)
     return seconds_from(counts * 86400 if days else counts, PER_SECOND[unit], missing)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ MONTH = 25 * 86400.0  # seconds by which dates in a wrong order of day and month
 CLOSER = 5  # times that they are closer in the right order
 LONGEST = 256  # characters of a text that are looked at
 SENTENCE = 4  # words of a text that is no category
-PIECE = 256  # rows of a batch that are looked at together
+PIECE = 16  # rows of a batch that are looked at first
 
 _IDENTIFIER = re.compile(
     r"(?=(?:\D*\d){6})(?=.*[^\d.,%$€£-]|\d{8})[^\s,]{8,64}|[0-9a-fA-F]{16,64}"
@@ -66,6 +66,38 @@ class Words(NamedTuple):
     """A text that is read as its words."""
 
     text: str
+
+
+class Facts(NamedTuple):
+    """What a text is by itself: a number or a date as people write them, or a text with so many words."""
+
+    how: str
+    number: float | None
+    comma: bool
+    date: written.Date | None
+    words: int = 0
+    is_identifier: bool = False
+    is_code: bool = False
+
+    @classmethod
+    def of(cls, text: str, comma: bool) -> Facts:
+        """The facts, if a lone comma is that of decimals, or not."""
+        return _facts(text, comma) if len(text) <= 64 else _facts.__wrapped__(text, comma)
+
+
+@lru_cache(maxsize=1 << 14)  # the texts of a category come in every row
+def _facts(text: str, comma: bool) -> Facts:
+    how, number, shows_comma, date = "text", written.TRUTH.get(text.lower()), False, written.date(text)
+    if (amount := written.amount(text, comma)) is not None:
+        how, number, shows_comma = amount.how, amount.value, amount.comma
+    elif number is not None:
+        how = "truth"
+    elif date is not None:
+        how = "date"
+    if how != "text":
+        return Facts(how, number, shows_comma, date)
+    is_identifier, is_code = (pattern.fullmatch(text) is not None for pattern in (_IDENTIFIER, NUMBER))
+    return Facts(how, None, False, None, len(text.split()), is_identifier, is_code)
 
 
 class Read(NamedTuple):
@@ -152,33 +184,42 @@ class Kind:
         if self.kind == "text":
             return value is not None and any(True for _ in self._new_words(text_of(value), limits))
         if isinstance(value, str):
-            return self._waits and written.date(value) is not None
+            return self._waits and Facts.of(value, self.comma).date is not None
         is_date = isinstance(value, tuple) or self._is_seconds
         return is_date and self.first is None and self.kind not in OTHERS
 
     def note(self, value: Value, limits: Limits) -> None:
         """Count a value; after so many the column is decided."""
-        after = limits.after
+        text = value if isinstance(value, str) else None
+        facts = None if text is None else Facts.of(text, self.comma)
         if self.open:
             self.count += 1
-            how = self._how(value)
+            how = self._how(value, facts)
             self.counts[how] = self.counts.get(how, 0) + 1
-            if isinstance(value, float) and self.digits >= 0:
+            if self.digits >= 0 and isinstance(value, float):
                 digits = len(f"{value:.0f}") if 100 <= value < 1e15 and value % 1 == 0 else -1
                 self.digits = digits if self.digits in (0, digits) else -1
             if how == "text":
-                self._note_text(text_of(value) if value is not None else "")
-        self._note_moment(value)
-        self._note_rise(value)
+                self._note_text(text_of(value) if value is not None else "", facts)
+        if facts is None:
+            self._note_moment(self._seconds(value))
+        elif facts.date is not None:
+            self._note_date(facts.date)
+        if self.rising is not None:
+            self._note_rise(value)
         if not self.open:
             return
-        plain = self.counts == {"number": self.count} and self.digits < 0 and not isinstance(value, str)
         if self.codes and not self.given and self.codes == self.counts["text"]:
             self.close(limits, "category")
-        elif self.count >= (min(PLAIN, after) if plain else after):
+        elif self.count >= limits.after or (text is None and self._is_plain):
             self.close(limits)
         elif self.count == FEWEST and self._are_sentences:
             self.close(limits, "text")
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether there are some values, all are numbers, and none may be a code."""
+        return self.count >= PLAIN and self.digits < 0 and self.counts == {"number": self.count}
 
     @property
     def _are_sentences(self) -> bool:
@@ -186,42 +227,50 @@ class Kind:
         differ = self.kind is None and len(self.texts) == self.count == self.counts.get("text")
         return differ and self.words >= SENTENCE * self.count and 10 * self.identifiers < self.count
 
-    def _how(self, value: Value) -> str:
+    def _how(self, value: Value, facts: Facts | None) -> str:
         """As what a value is read while the column is open."""
         if self.kind == "text":
             return "text"
-        if isinstance(value, str):
-            if (amount := written.amount(value, self.comma)) is not None:
-                self.comma = self.comma or amount.comma
-                return amount.how
-            if value.lower() in written.TRUTH:
-                return "truth"
-            return "text" if written.date(value) is None else "date"
+        if facts is not None:
+            self.comma = self.comma or facts.comma
+            return facts.how
         return "date" if isinstance(value, tuple) or self._is_seconds else "number"
 
     @property
     def _is_seconds(self) -> bool:
         return self.given and self.kind == "date"
 
-    def _note_text(self, text: str) -> None:
-        text = text[:LONGEST]
-        if text not in self.texts:
+    def _note_text(self, text: str, facts: Facts | None) -> None:
+        if facts is None or len(text) > LONGEST:
+            text = text[:LONGEST]
+            facts = Facts.of(text, self.comma)
+        if text not in self._different:
+            self._different.add(text)
             self.texts.append(text)
-        self.words += len(text.split())
-        self.identifiers += _IDENTIFIER.fullmatch(text) is not None
-        self.codes += NUMBER.fullmatch(text) is not None
+        self.words += facts.words
+        self.identifiers += facts.is_identifier
+        self.codes += facts.is_code
 
-    def _note_moment(self, value: Value) -> None:
-        if isinstance(value, str) and self.order is None and (date := written.date(value)) is not None:
+    @cached_property
+    def _different(self) -> set[str]:
+        return set(self.texts)
+
+    def _note_date(self, date: written.Date) -> None:
+        if self.order is None:
             self.order = date.shows or self._order_by_span(date)
             self.spans = None if self.order else self.spans
-        seconds = self._seconds(value)
+        self._note_moment(date.in_order(self.order))
+
+    def _note_moment(self, seconds: float | None) -> None:
         if seconds is None:
             return
-        self.first = seconds if self.first is None else self.first
+        if self.first is None:
+            self.first = seconds
         if self.open:
-            low, high = self.span or [seconds, seconds]
-            self.span = [min(low, seconds), max(high, seconds)]
+            if self.span is None:
+                self.span = [seconds, seconds]
+            elif not self.span[0] <= seconds <= self.span[1]:
+                self.span = [min(self.span[0], seconds), max(self.span[1], seconds)]
             if self.last is not None and seconds != self.last:
                 self.steps[seconds < self.last] += 1
             self.last = seconds
@@ -240,19 +289,13 @@ class Kind:
         return ("dmy" if day_first < month_first else "mdy") if closer else None
 
     def _seconds(self, value: Value) -> float | None:
-        """The moment that a value is."""
+        """The moment that a value is, if it is no text."""
         if isinstance(value, tuple):
             return value[0]
-        if isinstance(value, float):
-            return value if self._is_seconds else None
-        if value is None or (date := written.date(value)) is None:
-            return None
-        return date.in_order(self.order)
+        return value if isinstance(value, float) and self._is_seconds else None
 
     def _note_rise(self, value: Value) -> None:
         """Follow a running number: the last value, the step, and how many there were."""
-        if self.rising is None:
-            return
         if not isinstance(value, float) or value % 1:  # infinity too
             self.rising = None
         elif not self.rising:
@@ -320,22 +363,20 @@ class Kind:
         return (value,) if isinstance(value, float) and self._is_seconds else value
 
     def _of_text(self, text: str) -> Value:
-        if not self._is_seconds:
-            if (amount := written.amount(text, self.comma)) is not None:
-                return amount.value
-            if (truth := written.TRUTH.get(text.lower())) is not None:
-                return truth
-        date = written.date(text)
-        if date is not None:
-            seconds = date.in_order(self.order)
-            return None if seconds is None else (seconds,)
-        if self.given or (self.open and not self._is_shown(text)):
+        facts = Facts.of(text, self.comma)
+        if facts.number is not None and not self._is_seconds:
+            return facts.number
+        if facts.date is not None:
+            seconds = facts.date.in_order(self.order)
+            is_late = self.first is None and not self.open and self.kind != "date"  # only typed ones count
+            return None if seconds is None or is_late else (seconds,)
+        if self.given or (self.open and not self._is_shown(facts)):
             return None
         return text
 
-    def _is_shown(self, text: str) -> bool:
+    def _is_shown(self, facts: Facts) -> bool:
         """Whether a text of an open column counts as a category already."""
-        if len(text.split()) >= SENTENCE or _IDENTIFIER.fullmatch(text):
+        if facts.words >= SENTENCE or facts.is_identifier:
             return False
         different = len(self.texts)
         return different <= FREE + 2 * (self.counts.get("text", 0) - different)
@@ -352,27 +393,42 @@ class Kind:
             if learned is not None and read.words is not None:
                 read = self._with_new_words(read, learned, limits, rows, 0)
             return read if rows is None else read._replace(rows=rows)
-        if column.codes is None and column.dates is None and self.kind in (None, *NUMBERS):
-            read = self._read_numbers(column, learned, limits)
-            return read._replace(
-                rows=rows, row=read.row if rows is None or not read.row else int(rows[read.row])
-            )
-        done, decided = list[Value | Words](), 0
-        for i in _rows_with_value(column, len(learned)):
+        n, end, decided, hidden = len(learned), len(learned), 0, list[int]()
+        done: list[Value | Words] = []  # what was read, from the first value that is read as another
+        for i, value in _rows_with_value(column, n):
             if not self._may_change(column):
+                end = i
                 break
-            done += [None] * (i - len(done))
-            value, is_open = column.at(i), self.open
-            if learned[i]:
+            is_open = self.open
+            if learned[i] and (is_open or self.changes(value, limits)):
                 self.note(value, limits)
             if is_open and not self.open:
                 decided = i if rows is None else int(rows[i])
-            done.append(self.one(value))
-        rest = self._read_all(column.rows(slice(len(done), None)))
-        read = _behind(done, rest, len(learned))
-        if read.words is not None and not self.open:
-            read = self._with_new_words(read, learned, limits, rows, len(done))
-        return read._replace(rows=rows, row=decided)
+            found = self.one(value)
+            if not done and found is value:
+                continue
+            if not done and found is None:
+                hidden.append(i)
+                continue
+            done = done or _values(_without(column, hidden).rows(slice(i)))
+            done += [None] * (i - len(done))
+            done.append(found)
+        if not done:
+            column = _without(column, hidden)
+            if end == n or self._keeps(column):
+                return Read(column, rows=rows, row=decided)
+            done = _values(column.rows(slice(end)))
+        start = len(done)
+        whole = _behind(done, self._read_all(column.rows(slice(start, None))), n)
+        if whole.words is not None and not self.open:
+            whole = self._with_new_words(whole, learned, limits, rows, start)
+        return whole._replace(rows=rows, row=decided)
+
+    def _keeps(self, column: Column) -> bool:
+        """Whether all values of a column that is decided are read as they are."""
+        if self.kind == "category":
+            return column.numbers is None
+        return column.codes is None and self.kind not in OTHERS and not self._is_seconds
 
     def _with_new_words(
         self, read: Read, learned: Array, limits: Limits, rows: Array | None, start: int
@@ -398,20 +454,6 @@ class Kind:
         for word in words_of(text) if len(self.usual) < limits.own else ():
             if word not in self.places and len(self.usual) < limits.own:
                 yield word
-
-    def _read_numbers(self, column: Column, learned: Array, limits: Limits) -> Read:
-        """The same for numbers alone, which are read as they are, up to the end of a running number."""
-        numbers = column.numbers
-        if numbers is None:
-            return Read(column)
-        for i in _rows_with_value(column, len(learned)):
-            if learned[i]:
-                self.note(float(numbers[i]), limits)
-            if self.kind in OTHERS:
-                return Read(Column(np.where(np.arange(len(numbers)) < i, numbers, np.nan)), row=i)
-            if self.is_settled:
-                break
-        return Read(column)
 
     def _may_change(self, column: Column) -> bool:
         if self.open or self.rising is not None or (column.codes is not None and self._waits):
@@ -559,11 +601,31 @@ def _put(column: Column, used: list[int], values: list[Value]) -> Column:
     return Column(given, moments, new[codes], list(texts)).compact()
 
 
-def _rows_with_value(column: Column, n: int) -> Iterator[int]:
-    """The rows of a column of n rows that have a value; looked for piece by piece, since few are needed."""
-    for start in range(0, n, PIECE):
-        piece = column.rows(slice(start, start + PIECE))
-        yield from (start + np.flatnonzero(piece.present())).tolist()
+def _rows_with_value(column: Column, n: int) -> Iterator[tuple[int, Value]]:
+    """The values of a column of n rows, and their rows; looked for piece by piece, since few are needed."""
+    start, end = 0, PIECE
+    while start < n:
+        for i, value in enumerate(_values(column.rows(slice(start, end))), start):
+            if value is not None:
+                yield i, value
+        start, end = end, 4 * end
+
+
+def _values(column: Column) -> list[Any]:
+    """The values of a column; dates are tuples."""
+    values: list[Any] = column.values()
+    for i in [] if column.dates is None else np.flatnonzero(column.dates).tolist():
+        values[i] = (values[i],)
+    return values
+
+
+def _without(column: Column, rows: list[int]) -> Column:
+    """The column without the values of some rows."""
+    if not rows:
+        return column
+    kept = np.arange(len(column.present()))
+    kept[rows] = -1
+    return column.spread(kept)
 
 
 def _behind(done: Sequence[Value | Words], rest: Read, n: int) -> Read:

@@ -307,11 +307,12 @@ class Slots:
         def row(i: Any) -> int:
             return int(i if rows is None else rows[i])
 
+        all_dates = column.dates is not None and bool(column.dates.all())
         if column.numbers is not None and column.dates is not None:
-            dates = np.flatnonzero(column.dates)
-            places = dates if rows is None else rows[dates]
+            dates = slice(None) if all_dates else np.flatnonzero(column.dates)
+            places = (np.arange(len(column.dates)) if rows is None else rows)[dates]
             yield from self._new_times(known, column.numbers[dates], places, read.row)
-        if column.numbers is not None and known.number is None:
+        if column.numbers is not None and known.number is None and not all_dates:
             there = ~np.isnan(column.numbers)
             there = there if column.dates is None else there & ~column.dates
             if not (known.hashed and self._is_hashed(known.name, known, None)) and there.any():

@@ -30,11 +30,10 @@ class Column:
 
     def rows(self, index: Any) -> "Column":
         """The values of the rows that a slice or an index array selects."""
-
-        def part(array: Array | None) -> Array | None:
-            return None if array is None else array[index]
-
-        return Column(part(self.numbers), part(self.dates), part(self.codes), self.texts)
+        numbers, dates, codes = (
+            None if array is None else array[index] for array in (self.numbers, self.dates, self.codes)
+        )
+        return Column(numbers, dates, codes, self.texts)
 
     def spread_to(self, rows: Any, n_rows: int) -> "Column":
         """A longer column, which has the values of this one in these rows, and no others."""
@@ -283,15 +282,16 @@ class Table:
                 if index.size:
                     raise TypeError("Rows of a Table are selected by a slice or an array of row numbers.")
                 index = np.zeros(0, np.intp)
-        chosen, order = np.arange(self.n_rows)[index], self.order
-        cells = self.rare.of_rows(chosen)
+        order = self.order
+        of_row = order.of_row[index]
+        cells = self.rare.of_rows(np.arange(self.n_rows)[index]) if len(self.rare) else self.rare
         known = cells.firsts()
         places = {
             name: place if isinstance(place, int) else place.rows(index)
             for name, place in self.places.items()
             if not isinstance(place, int) or place in known
         }
-        return assembled(len(chosen), places, cells, Layouts(order.names, order.of_row[index]))
+        return assembled(len(of_row), places, cells, Layouts(order.names, of_row))
 
     def __eq__(self, other: object) -> bool:
         """Whether the rows have equal values. The order of columns counts, that of texts does not."""

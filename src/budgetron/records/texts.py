@@ -1,8 +1,9 @@
 """What a text means by itself, wherever it comes from: a CSV file, a frame, a dict, JSON.
 
-A text is a number, true or false (1 or 0), an ISO date, or missing: blank, or a word that stands for no
-value. Anything else stays a text; what that means depends on its column (`kinds`). Blanks around it do not
-count. A number with leading zeros, such as 01234, stays a text.
+A text is a number, true or false (1 or 0), an ISO date, a time of day (its seconds, as those of a
+`datetime.time`), or missing: blank, or a word that stands for no value. Anything else stays a text; what
+that means depends on its column (`kinds`). Blanks around it do not count. A number with leading zeros, such
+as 01234, stays a text.
 """
 
 import datetime as dt
@@ -10,6 +11,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+MOST = 1 << 14  # texts that are remembered
+SHORT = 64  # characters of such a text
 BLANKS = " \t\n\v\f\r"
 MISSING = frozenset({
     "", "nan", "+nan", "-nan", "na", "n/a", "n.a.", "#n/a", "<na>", "nat", "null", "none", "nil", "-", "--",
@@ -25,6 +28,7 @@ DATE = re.compile(
     r"(?:[ T](\d\d)(?::(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?(?:(Z)|([+-])(\d\d):?(\d\d)?)?)?",
     re.ASCII,
 )
+TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?", re.ASCII)
 _TRUTH = {"true": 1.0, "false": 0.0}
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 
@@ -33,14 +37,18 @@ Meaning = float | tuple[float] | str | None
 
 def meaning(text: str) -> Meaning:
     """The number, the date as ``(seconds,)``, the text without blanks around it, or None if missing."""
-    return _of_short(text) if len(text) <= 64 else _of_any(text)
+    return _of_short(text) if len(text) <= SHORT else _of_any(text)
 
 
-def meanings(texts: Sequence[str]) -> list[Meaning]:
-    """The meanings of texts."""
-    if max(map(len, texts), default=0) <= 64:
-        return list(map(_of_short, texts))
-    return list(map(meaning, texts))
+def meanings(texts: Sequence[str]) -> Sequence[Meaning]:
+    """The meanings of texts: the texts themselves, if each is one of a category that was read before."""
+    if _plain.issuperset(texts):
+        return texts
+    is_short = max(map(len, texts), default=0) <= SHORT
+    read = list(map(_of_short if is_short else meaning, texts))
+    if len(_plain) + len(texts) <= MOST and is_short and read == texts:
+        _plain.update(texts)
+    return read
 
 
 def has_leading_zero(text: str, number: float) -> bool:
@@ -62,11 +70,15 @@ def _of_any(text: str) -> Meaning:
         return None
     if (date := DATE.fullmatch(text)) and (seconds := _moment(date)) is not None:
         return (seconds,)
+    if time := TIME.fullmatch(text):
+        seconds = seconds_of_day(int(time[1]), int(time[2]), int(time[3]), time[4])
+        return text if seconds is None else seconds
     truth = _TRUTH.get(small)
     return text if truth is None else truth
 
 
-_of_short = lru_cache(maxsize=1 << 14)(_of_any)  # the texts of a category come in every block
+_of_short = lru_cache(maxsize=MOST)(_of_any)  # the texts of a category come in every block
+_plain = set[str]()  # short texts that mean themselves
 
 
 def _moment(date: re.Match[str]) -> float | None:
@@ -79,6 +91,13 @@ def _moment(date: re.Match[str]) -> float | None:
     if seconds is None:
         return None
     return seconds - (-offset if sign == "-" else offset) + int((fraction or "").ljust(9, "0")) / 1e9
+
+
+def seconds_of_day(hour: int, minute: int, second: int, fraction: str | None) -> float | None:
+    """The seconds since midnight; None if there is no such time."""
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return hour * 3600 + minute * 60 + second + int((fraction or "").ljust(9, "0")) / 1e9
 
 
 def moment(

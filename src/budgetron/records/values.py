@@ -84,7 +84,7 @@ def _texts(values: Iterable[str]) -> Column:
 def read_texts(codes: Array, texts: list[str]) -> Column:
     """The column of texts, each different one of which is read once."""
     read = meanings(texts)
-    if read == texts:
+    if read is texts or read == texts:
         return Column(codes=codes, texts=texts)
     numbers = np.array([*map(_number_of, read), np.nan])  # the last one is for code -1
     dates = np.array([*(isinstance(m, tuple) for m in read), False])
@@ -187,9 +187,13 @@ def seconds_of(times: Array) -> Array:
     return seconds_from(times.view(np.int64), PER_SECOND[unit], missing)
 
 
-def seconds_from(counts: Array, per_second: int, missing: Array) -> Array:
+def seconds_from(counts: Array, per_second: int, missing: Array | None) -> Array:
     """Seconds from whole counts of a unit. Whole seconds and the rest are added, so all units agree."""
-    whole = counts // per_second
-    seconds: Array = whole + (counts - whole * per_second) / per_second
-    seconds[missing] = np.nan
+    if per_second == 1:
+        seconds = counts.astype(np.float64)
+    else:
+        whole = counts // per_second
+        seconds = whole + (counts - whole * per_second) / per_second
+    if missing is not None:
+        seconds[missing] = np.nan
     return seconds

@@ -43,6 +43,7 @@ class BadRows:
             raise TypeError(f"on_error must be 'stop', 'skip' or a folder, got {shown(on_error)}.")
         self.stop = on_error == "stop"
         self.count = 0
+        self.first: DataError | None = None  # the error of the first one
         self._file: IO[str] | None = None
         self.path = None if on_error in ("stop", "skip") else Path(on_error) / FILE
         if self.path is not None:
@@ -50,7 +51,7 @@ class BadRows:
 
     def begin(self) -> None:
         """Start counting. A second pass over the rows writes the file again."""
-        self.count = 0
+        self.count, self.first = 0, None
         if self.path is not None:
             self.end()
             self._file = self.path.open("w", encoding="utf-8", buffering=1)
@@ -85,6 +86,7 @@ class BadRows:
         if self.stop:
             raise refused(name, bad)
         self.count += 1
+        self.first = self.first or refused(name, bad)
         if self._file is not None:
             self._file.write(json.dumps(asdict(bad)) + "\n")
 

@@ -130,7 +130,8 @@ def describe(
         if read == most:
             break
     if not read:
-        raise DataError(f"{stream.source.name}: has no rows.")
+        bad = stream.bad_rows.first
+        raise DataError(f"{stream.source.name}: has no rows.") if bad is None else bad
     X: Table = joined(blocks).X
     names = list(dict.fromkeys([*stream.features, *X.columns]))
     if target is not None and target not in names:
@@ -179,8 +180,8 @@ def _described(name: str, values: Sequence[Value], encoding: Encoding) -> Column
         if value in counts or len(counts) < MOST:
             counts[value] += 1
     examples = [_shown(value) for value, _ in counts.most_common(EXAMPLES)]
-    what, _, why = ("blank", "", "") if kind is None or kind.kind is None else kind.line("").partition(", ")
-    what = what.removeprefix(": ")
+    line = ("open" if there else "blank") if kind is None or kind.kind is None else kind.line("")
+    what, _, why = line.removeprefix(": ").partition(", ")
     column = ColumnDescription(name, what, why, len(values) - len(there), len(counts), examples)
     read = [] if kind is None else [kind.one(value) for value in counts]
     for of in (float, tuple):

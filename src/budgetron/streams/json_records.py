@@ -15,7 +15,7 @@ from budgetron.records.table import Column, Table
 from budgetron.records.texts import meaning
 from budgetron.records.values import RefusedValueError
 from budgetron.streams.stream import Block
-from budgetron.streams.tables import dates_of
+from budgetron.streams.tables import dates_of, number_of
 
 NO_TIME = (0.0, False)
 
@@ -47,7 +47,9 @@ class RecordReader:
     """Reads batches of messages. The names are those of members of the objects; others are features.
 
     ``numeric`` says whether labels are numbers; if it is None, the first label of a message that can be
-    read says it. Labels that are not in ``classes`` are refused. A message without a label is a row without
+    read says it. For ``regression`` they are targets: numbers, also as texts, and with decimals;
+    ``decimals`` allows these alone.
+    Labels that are not in ``classes`` are refused. A message without a label is a row without
     one. Objects inside an object are flattened: ``{"a": {"b": 1}}`` has the column ``a.b``.
     """
 
@@ -59,6 +61,7 @@ class RecordReader:
     id: str | None = None
     numeric: bool | None = None
     regression: bool = False
+    decimals: bool = False
     classes: Sequence[Any] | None = None
     _dropped: tuple[str, ...] = field(init=False)
 
@@ -82,6 +85,8 @@ class RecordReader:
 
     def _kind(self, messages: Sequence[Message]) -> bool | None:
         """Whether labels are numbers; None if no message can be read, since a bad one does not count."""
+        if self.regression:
+            return True
         for message in messages if self.target is not None else ():
             for numeric in (True, False):
                 [*read] = replace(self, numeric=numeric).rows([message], 0).block.y
@@ -115,6 +120,8 @@ class RecordReader:
     def _label(self, value: Any) -> Any:
         if not isinstance(value, str | int | float):
             raise _refusal(self.target, "a number or a text", shown(value))
+        if self.regression and isinstance(value, str) and (number := number_of(value)) is not None:
+            return number
         if self.numeric == isinstance(value, str):
             kind = "number" if self.numeric else "text"
             raise _refusal(self.target, f"a {kind}, as the first label", shown(value))
@@ -132,7 +139,7 @@ class RecordReader:
         number = float(value)
         if not abs(number) <= LARGEST:
             raise _refusal(self.target, "a number up to 1e150", f"{number:g}")
-        if not self.regression and has_decimals(number) and self.classes is None:
+        if not (self.regression or self.decimals) and has_decimals(number) and self.classes is None:
             got = f"{number!r}, a number with decimals: --regression learns targets"
             raise _refusal(self.target, "a label", got)
         return number

@@ -21,8 +21,9 @@ from budgetron._util.text import nearest, shown
 from budgetron.records.arrow import column_of_arrow, column_of_texts
 from budgetron.records.reading import from_arrow
 from budgetron.records.table import Column, Table
-from budgetron.records.texts import BLANKS, NUMBER
+from budgetron.records.texts import BLANKS, NUMBER, is_blank
 from budgetron.records.values import RefusedValueError
+from budgetron.records.written import amount
 from budgetron.streams.bad_rows import BadRow, BadRows, refused
 from budgetron.streams.csv_text import CsvText, Rows, first_line
 from budgetron.streams.sources import Source
@@ -199,14 +200,15 @@ class Reading:
 
         texts = pc.if_else(pc.equal(texts, ""), None, texts)
         if self._numeric is None and self._is_text and texts.null_count < len(texts):
-            first = texts[pc.index(texts.is_valid(), True).as_py()].as_py()
+            first = next((text for text in texts.to_pylist() if text and not is_blank(text)), None)
+            if first is None:
+                return np.full(len(texts), "", object)
             self._numeric = NUMBER.fullmatch(first) is not None
         if self._numeric:
             try:
                 numbers = texts.cast(pa.float64())
             except pa.ArrowInvalid:
-                values = [t if t and NUMBER.fullmatch(t) else None for t in texts.to_pylist()]
-                numbers = pa.array([t and float(t) for t in values], pa.float64())
+                numbers = pa.array([t and number_of(t) for t in texts.to_pylist()], pa.float64())
                 wrong = np.flatnonzero(pc.and_(numbers.is_null(), texts.is_valid())).tolist()
                 expected = f"column {name!r}: expected a number"
                 reasons |= {i: f"{expected}, got {texts[i].as_py()!r}" for i in wrong}
@@ -242,6 +244,19 @@ def _number_labels(numbers: Any, shown_as: Any, name: str, reasons: dict[int, st
 
     _refuse(reasons, name, infinite | ((np.abs(labels) >= EXACT) & rounds), why)
     return labels
+
+
+def number_of(text: str) -> float | None:
+    """The number that a label is, also of money or in percent; NaN if it is missing, else None."""
+    text = text.strip(BLANKS)
+    if is_blank(text):
+        return np.nan
+    if NUMBER.fullmatch(text):
+        return float(text)
+    found = amount(
+        text, comma=False
+    )  # with a decimal comma it is none: 1,234 would be 1234 before it shows
+    return None if found is None or found.comma else found.value
 
 
 def dates_of(name: str, times: Column) -> dict[str, Column]:
@@ -386,7 +401,9 @@ def table(
         from budgetron.streams.json_records import RecordReader
 
         _refuse_texts(drop=drop, only=only)
-        reader = RecordReader(target, drop, only, weight, time, id, numeric=numeric_target)
+        reader = RecordReader(
+            target, drop, only, weight, time, id, numeric_target, bool(numeric_target), decimals=True
+        )
         return JsonLinesStream(source, rows, bad_rows, reader)
     try:
         import pyarrow  # noqa: F401
