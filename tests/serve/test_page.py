@@ -393,6 +393,8 @@ def test_the_page_goes_on_after_the_service_was_killed(tmp_path, page):
         learn(first, 500)
         driver = page(first.url)
         until(lambda driver: rows_learned(driver) == 500, driver, "no rows")
+        # A point of the curves is kept within a second.
+        until(lambda _: first.http.get("/v1/progress").json()["points"], driver, "no point of the curves")
         port = first.url.rsplit(":", 1)[1]
         first.kill()
         shows(driver, "#state", "Connection lost")
