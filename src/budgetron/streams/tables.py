@@ -253,9 +253,8 @@ def number_of(text: str) -> float | None:
         return np.nan
     if NUMBER.fullmatch(text):
         return float(text)
-    found = amount(
-        text, comma=False
-    )  # with a decimal comma it is none: 1,234 would be 1234 before it shows
+    # With a decimal comma it is no number: before one shows, 1,234 would be 1234.
+    found = amount(text, comma=False)
     return None if found is None or found.comma else found.value
 
 

@@ -39,9 +39,8 @@ class Maps:
     """Native maps, each read once. One that is drawn when it is needed is drawn now."""
 
     def __init__(self) -> None:
-        self._known = dict[
-            int, tuple[Any, Drawn]
-        ]()  # by the id of the map, which is kept, so that it stays its own
+        # By the id of the map, which is kept with it: so no other map has that id.
+        self._known = dict[int, tuple[Any, Drawn]]()
 
     def drawn(self, learner: Mapped, native: Any, n_features: int) -> Drawn:
         """What the map of a learner computes."""
@@ -63,12 +62,8 @@ class Expert:
     """
 
     def __init__(self, arrays: Arrays, learner: Mapped, drawn: Drawn, task: Task) -> None:
-        self.arrays, self.learner, self.features, self.outputs = (
-            arrays,
-            learner,
-            drawn.features,
-            task.outputs,
-        )
+        self.arrays, self.learner, self.outputs = arrays, learner, task.outputs
+        self.features = drawn.features
         self.key: tuple[object, ...] = (type(self), drawn.digest)
         self.out = arrays.zeros(SUPER, self.outputs, dtype=np.float64)  # the scores of a run
         self.stopped = arrays.zeros(1, dtype=np.int64)
